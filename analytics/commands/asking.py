@@ -1,0 +1,200 @@
+"""Asking a lake: reports, SQL, one run, what was refused, and files for others."""
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from analytics.commands import options
+from analytics.commands.options import (
+    FormatOption,
+    FormulasOption,
+    LakeOption,
+    OutOption,
+    Output,
+    RunOption,
+    SinceOption,
+    UntilOption,
+    VersionOption,
+    WhereOption,
+    WireOption,
+    emit,
+    opened,
+)
+from analytics.errors import RunlakeError, UsageError
+
+
+def report(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]…", help="Which; none = the main ones.", show_default=False)
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="WHAT", help="Grouped by this, where the report can be.")
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    wire: WireOption = None,
+    run: RunOption = None,
+    where: WhereOption = None,
+    lake: LakeOption = None,
+    at: VersionOption = None,
+    format_: FormatOption = None,
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
+    """Prints reports. `runlake reports` lists them.
+
+    With several names, json is one object with an array per report, and csv, jsonl and parquet need -o FOLDER/.
+    """
+    from analytics.api import MAIN_REPORTS
+
+    output = Output(format_, out, formulas)
+    wanted = names or list(MAIN_REPORTS)
+    with opened(lake, at) as source:
+        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run, "where": where}
+        rows = {name: source.report(name, by, **filters) for name in wanted}
+        if len(rows) == 1:
+            emit(rows[wanted[0]], output)
+        else:
+            _emit_several(rows, output)
+
+
+def _emit_several(rows: dict[str, Any], output: Output) -> None:
+    chosen = output.chosen
+    if chosen in ("table", "md", "json"):
+        from analytics.export import sink
+
+        try:
+            with sink(output.out) as to:
+                for place, (name, relation) in enumerate(rows.items()):
+                    if chosen == "json":
+                        to.write((b"{" if place == 0 else b",\n") + f'"{name}":'.encode())
+                    elif place:
+                        to.write(b"\n")
+                    options.emit_to(to, relation, output, title=name)
+                to.write(b"}\n" if chosen == "json" else b"")
+        except BrokenPipeError:
+            raise options.hang_up() from None
+        return
+    if output.out is None or output.out.suffix:
+        raise UsageError(f"Several reports as {chosen} need a folder: add -o FOLDER (its files are NAME.{chosen}).")
+    write_folder(rows, output.out, output)
+
+
+def write_folder(rows: dict[str, Any], folder: Path, output: Output) -> None:
+    """One file per relation, named after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunlakeError.from_os("make the folder", folder, error) from error
+    for name, relation in rows.items():
+        file = folder / f"{name}.{output.chosen}"
+        count = emit(relation, Output(output.chosen, file, output.formulas))
+        options.say(f"{file}: {count:,} rows")
+
+
+def reports(format_: FormatOption = None, out: OutOption = None, formulas: FormulasOption = "escape") -> None:
+    """What can be reported, and what one row of each is."""
+    import pyarrow as pa
+
+    from analytics import api
+
+    listed = api.report_list()
+    emit(pa.Table.from_pylist(listed), Output(format_, out, formulas))
+
+
+def sql(
+    query: Annotated[
+        str | None, typer.Argument(metavar="SQL", help="One statement that reads.", show_default=False)
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the statement from this file; - is stdin.")
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    wire: WireOption = None,
+    run: RunOption = None,
+    lake: LakeOption = None,
+    at: VersionOption = None,
+    format_: FormatOption = None,
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
+    """Runs one query over the lake's relations, read-only and walled in: no other file, no setting, no network."""
+    if (query is None) == (file is None):
+        raise UsageError("Give one query: as an argument, or with -f FILE.")
+    text = query if query is not None else _read(file or Path("-"))
+    with opened(lake, at) as source:
+        emit(source.sql(text, since=since, until=until, wire=wire, run=run), Output(format_, out, formulas))
+
+
+def _read(file: Path) -> str:
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunlakeError.from_os("read", file, error) from error
+    except UnicodeDecodeError:
+        raise UsageError(f"The file {file} is not UTF-8 text. Give a file that holds one SQL statement.") from None
+
+
+def runs(
+    since: SinceOption = None,
+    until: UntilOption = None,
+    wire: WireOption = None,
+    where: WhereOption = None,
+    lake: LakeOption = None,
+    at: VersionOption = None,
+    format_: FormatOption = None,
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
+    """One row per run: when, how it ended, what it used."""
+    with opened(lake, at) as source:
+        rows = source.runs(since=since, until=until, wire=wire, where=where)
+        emit(rows, Output(format_, out, formulas))
+
+
+def refused(
+    since: SinceOption = None,
+    until: UntilOption = None,
+    wire: WireOption = None,
+    run: RunOption = None,
+    where: WhereOption = None,
+    lake: LakeOption = None,
+    at: VersionOption = None,
+    format_: FormatOption = None,
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
+    """One row per refused line or file: where it stands, why, and its bytes. `schema reasons` explains the reasons."""
+    with opened(lake, at) as source:
+        rows = source.refused(since=since, until=until, wire=wire, run=run, where=where)
+        emit(rows, Output(format_, out, formulas))
+
+
+def export(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RELATION]…", help="Which; none = all facts and metrics.", show_default=False),
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    wire: WireOption = None,
+    run: RunOption = None,
+    lake: LakeOption = None,
+    at: VersionOption = None,
+    format_: FormatOption = "parquet",
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
+    """Writes relations to files, one each, for other tools. Needs -o FOLDER."""
+    if out is None:
+        raise UsageError("Exported files need a folder: add -o FOLDER (its files are RELATION.FORMAT).")
+    with opened(lake, at) as source:
+        wanted = names or source.exported
+        rows = {name: source.report(name, since=since, until=until, wire=wire, run=run) for name in wanted}
+        write_folder(rows, out, Output(format_, out, formulas))

@@ -1,0 +1,42 @@
+"""A handful of facts as rows: one line per fact for people, one row for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from analytics.commands.options import Output
+from analytics.render import UNKNOWN, duration
+
+PLAIN = frozenset({"version"})
+
+
+def as_rows(facts: dict[str, Any], output: Output) -> pa.Table:
+    """The facts in the shape the format wants. A dict is a tally: lines below its name, or a map."""
+    return _lines(facts) if output.chosen in ("table", "md") else _row(facts)
+
+
+def _row(facts: dict[str, Any]) -> pa.Table:
+    columns: dict[str, pa.Array] = {}
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            columns[name] = pa.array([list(value.items())], pa.map_(pa.string(), pa.int64()))
+        else:
+            columns[name] = pa.array([value], pa.int64() if value is None else None)
+    return pa.table(columns)
+
+
+def _lines(facts: dict[str, Any]) -> pa.Table:
+    lines: list[tuple[str, str]] = []
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            lines += [(f"  {key}", f"{count:,}") for key, count in sorted(value.items())]
+        elif name.endswith("_ms"):
+            lines.append((name.removesuffix("_ms"), duration(value)))
+        elif value is None:
+            lines.append((name, UNKNOWN))
+        else:
+            lines.append((name, str(value) if isinstance(value, str) or name in PLAIN else f"{value:,}"))
+    said = [(name.replace("_", " ") if not name.startswith(" ") else name, value) for name, value in lines]
+    return pa.table({"what": [name for name, _ in said], "value": [value for _, value in said]})

@@ -1,0 +1,135 @@
+"""The switches that commands share, and the one way rows leave a command."""
+# ruff: noqa: PLC0415 — every command imports what it needs when it runs, so that `runlake --help` takes 0.1 s
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from analytics.formats import Format, Formulas, format_of
+
+if TYPE_CHECKING:
+    from analytics.api import Lake
+
+DEFAULT_LAKE = Path("lake")
+
+LakeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lake", metavar="DIR", help="The lake's folder; else RUNLAKE_LAKE, else ./lake.", show_default=False
+    ),
+]
+VersionOption = Annotated[
+    int | None, typer.Option("--at", metavar="VERSION", help="Read this version of the lake (see history).")
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option(
+        "--format", help="How rows are written; else what the suffix of -o says, else a table.", show_default=False
+    ),
+]
+OutOption = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
+]
+FormulasOption = Annotated[
+    Formulas,
+    typer.Option("--csv-formulas", help="In csv, disarm text a spreadsheet or terminal would act on, or leave it raw."),
+]
+WireOption = Annotated[str | None, typer.Option("--wire", metavar="NAME", help="Only runs of this wire.")]
+RunOption = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")]
+_WHEN = "a date, an ISO 8601 time (UTC unless it says otherwise), or an age such as 36h, 7d, 2w"
+SinceOption = Annotated[
+    str | None, typer.Option("--since", metavar="WHEN", help=f"Only runs that began then or later: {_WHEN}.")
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option("--until", metavar="WHEN", help="Only runs that began before then; a date means to its end."),
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option("--where", metavar="SQL", help="Only rows for which this SQL condition on the columns holds."),
+]
+
+
+class State:
+    """What the switches before the command said."""
+
+    lake: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The output switches of one command."""
+
+    format: Format | None
+    out: Path | None
+    formulas: Formulas
+
+    @property
+    def chosen(self) -> Format:
+        """The format rows will have."""
+        return format_of(self.format, self.out)
+
+
+def lake_path(given: Path | None) -> Path:
+    """Where the lake is: --lake, else RUNLAKE_LAKE, else ./lake."""
+    named = os.environ.get("RUNLAKE_LAKE")
+    return given or State.lake or (Path(named) if named else DEFAULT_LAKE)
+
+
+def opened(given: Path | None, version: int | None = None, *, sandboxed: bool = True) -> Lake:
+    """The lake, for reading. The engine's own walls always stand; only the Python API goes without."""
+    from analytics.api import open_lake
+
+    return open_lake(lake_path(given), version=version, sandboxed=sandboxed)
+
+
+def say(text: str) -> None:
+    """One line for the person, on stderr: stdout belongs to data."""
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+def emit(rows: Any, output: Output, *, title: str | None = None) -> int:
+    """Writes rows where the switches say; the number of rows. `title` stands above them in table and md."""
+    from analytics.export import sink
+
+    guard_terminal(output)
+    try:
+        with sink(output.out) as to:
+            return emit_to(to, rows, output, title=title)
+    except BrokenPipeError:
+        raise hang_up() from None
+
+
+def emit_to(to: Any, rows: Any, output: Output, *, title: str | None = None) -> int:
+    """Writes rows to an open stream."""
+    from analytics.export import Options, write
+
+    if title and output.chosen == "md":
+        to.write(f"## {title}\n\n".encode())
+    elif title and output.chosen == "table":
+        to.write(f"{title}\n".encode())
+    return write(rows, Options(output.chosen, output.formulas), to, note=say)
+
+
+def guard_terminal(output: Output) -> None:
+    """Parquet is bytes; a terminal would beep them."""
+    from analytics.errors import UsageError
+
+    if output.chosen == "parquet" and output.out is None and sys.stdout.isatty():
+        raise UsageError("Parquet does not go to a terminal. Add -o FILE, or pipe it on.")
+
+
+def hang_up() -> typer.Exit:
+    """The reader of stdout has gone (`| head`): say nothing, and leave as SIGPIPE would."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return typer.Exit(141)
+
+
+Progress = Callable[..., None]

@@ -1,0 +1,111 @@
+"""`runlake status`: what the lake holds, and what on disk is no longer as it was read."""
+# ruff: noqa: PLC0415, FBT002 (a switch is a truth value)
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from analytics.commands.options import FormatOption, FormulasOption, LakeOption, OutOption, Output, emit, opened
+
+if TYPE_CHECKING:
+    from analytics.api import Lake
+
+State = Literal["unchanged", "grown", "changed", "gone", "new", "elsewhere", "stream"]
+
+_SOURCES = """
+    SELECT path, wire, host, status, size_bytes, mtime_ns, lines, events, refused_lines, pending_bytes, last_seen
+    FROM sources ORDER BY path, source_id
+"""
+
+
+def status(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]…", help="Also look here for what was never read.", show_default=False),
+    ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="One row per source with its state, instead of the sums.")
+    ] = False,
+    lake: LakeOption = None,
+    format_: FormatOption = None,
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
+    """What the lake holds, and what has changed on disk since.
+
+    A source is unchanged, grown, changed, gone (its rows are kept), or new; pending is an unterminated last line,
+    not yet data.
+    """
+    import pyarrow as pa
+
+    from analytics.commands.facts import as_rows
+
+    output = Output(format_, out, formulas)
+    with opened(lake) as source:
+        sources = _states(source, paths or [])
+        if each:
+            columns = ("path", "state", "wire", "lines", "events", "refused_lines", "pending_bytes", "last_seen")
+            emit(pa.table({name: [row[name] for row in sources] for name in columns}), output)
+        else:
+            emit(as_rows(_sums(source, sources, looked=bool(paths)), output), output)
+
+
+def _sums(lake: Lake, sources: list[dict[str, Any]], *, looked: bool) -> dict[str, Any]:
+    files = lake.store.all_files
+    settings = lake.store.settings
+    states = Counter(row["state"] for row in sources)
+    facts: dict[str, Any] = {"lake": str(lake.path), "version": lake.version, "parquet_files": len(files)}
+    facts["bytes"] = sum(file.size_bytes for file in files)
+    facts["events"] = sum(file.rows for file in files if file.record == "event")
+    facts["refusals"] = sum(file.rows for file in files if file.record == "refusal")
+    facts["sources"] = len(sources) - states["new"]
+    facts |= {f"sources_{state}": states[state] for state in ("unchanged", "grown", "changed", "gone")}
+    facts |= {f"sources_{state}": states[state] for state in ("elsewhere", "stream") if states[state]}
+    facts["sources_new"] = states["new"] if looked else None
+    facts["sources_skipped"] = sum(row["status"] == "skipped" for row in sources)
+    facts["pending_tails"] = sum((row["pending_bytes"] or 0) > 0 for row in sources)
+    facts["redaction"] = "off for some sources" if settings.unredacted else "on"
+    facts["access"] = "shared" if settings.shared else "private"
+    return facts
+
+
+def _states(lake: Lake, paths: Iterable[str]) -> list[dict[str, Any]]:
+    """Every source of the ledger with its state on disk, then what the paths have beside."""
+    from analytics.discover import discover
+
+    rows: list[dict[str, Any]] = lake.sql(_SOURCES).to_arrow_table().to_pylist()
+    here = platform.node()
+    for row in rows:
+        row["state"] = _state(row, here)
+    known = {row["path"] for row in rows}
+    missing = dict.fromkeys(rows[0] if rows else ("path", "wire", "status", "lines", "events", "refused_lines"))
+    blank = missing | {"pending_bytes": None, "last_seen": None, "state": "new"}
+    return rows + [blank | {"path": one.display} for one in discover(paths).found if one.display not in known]
+
+
+def _state(row: dict[str, Any], here: str) -> State:
+    if row["host"] not in (None, here):
+        return "elsewhere"
+    if not row["path"].startswith("/"):
+        return "stream"
+    try:
+        seen = os.stat(_real(row["path"]))  # noqa: PTH116 (a path may be bytes)
+    except OSError:
+        return "gone"
+    if (seen.st_size, seen.st_mtime_ns) == (row["size_bytes"], row["mtime_ns"]):
+        return "unchanged"
+    return "grown" if seen.st_size > (row["size_bytes"] or 0) else "changed"
+
+
+def _real(path: str) -> bytes | str:
+    """The path on disk of a path in the ledger, where bytes that are not UTF-8 are backslash-escaped."""
+    if "\\x" not in path or os.path.lexists(path):
+        return path
+    return re.sub(rb"\\x([89a-f][0-9a-f])", lambda hit: bytes.fromhex(hit[1].decode()), path.encode())

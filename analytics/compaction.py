@@ -1,0 +1,331 @@
+"""The lake's files written anew: many small ones as few large ones, or one without the rows of a source.
+
+Compaction gathers the rows of a source, which may stand in one file per ingest, and writes them together in line
+order; sources keep the order in which they first came in. It reads in two passes: the first sees only `source_id`
+and `line` and finds the stretches of rows that belong together; the second writes them in chunks that fit in
+memory, decoding each row group once per chunk that needs it. Of the ledger only the latest revision of a source is
+kept; older ones stay in older versions of the lake.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from analytics import lakefiles
+from analytics.lakefiles import EMPTY_WIRE, ROW_GROUP_ROWS, WrittenFile
+from analytics.schema import Record, arrow_schema
+
+if TYPE_CHECKING:
+    from analytics.lake import Store
+
+TARGET_BYTES = 256 << 20
+_CHUNK_BYTES = 96 << 20
+_BATCH_ROWS = 8192
+_BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a compaction did."""
+
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Files for one commit that take a source's rows out of the lake."""
+
+    added: list[WrittenFile]
+    removed: list[str]
+    rows: int
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Consecutive rows of one source in one file; all in one row group."""
+
+    file: int
+    group: int
+    start: int
+    stop: int
+    rank: int
+    line: int
+    size: int
+
+
+def compact(store: Store, target_bytes: int, on_progress: Callable[[str, int], None] | None) -> tuple[Store, Saved]:
+    """Compacts every partition that gains by it, in one commit. The caller holds the lock."""
+    ingest_id = lakefiles.new_ingest_id()
+    added: list[WrittenFile] = []
+    removed: list[WrittenFile] = []
+    partitions: dict[tuple[Record, str], list[WrittenFile]] = defaultdict(list)
+    for file in store.all_files:
+        if file.wire != EMPTY_WIRE:
+            partitions[file.record, file.wire].append(file)
+    latest = _latest_revisions(store)
+    for (record, wire), files in sorted(partitions.items()):
+        small = [file for file in files if file.size_bytes < target_bytes // 2]
+        stale = record == "source" and sum(f.rows for f in files) > latest[wire]
+        chosen = files if stale else small
+        if len(chosen) < 2 and not stale:
+            continue
+        keep = _latest_rows(store, chosen) if record == "source" else None
+        added += _rewrite(store.root, chosen, target_bytes, ingest_id, len(added), keep, on_progress)
+        removed += chosen
+    saved = Saved(len(removed), len(added), sum(f.size_bytes for f in removed), sum(f.size_bytes for f in added))
+    if not removed:
+        return store, saved
+    note = f"compact {saved.files_before} files into {saved.files_after}"
+    done = store.commit(added, [f.relative for f in removed], ingest_id=ingest_id, note=note, is_new_data=False)
+    return done, saved
+
+
+def _rewrite(
+    root: Path, files: Sequence[WrittenFile], target_bytes: int, ingest_id: str, number: int,
+    keep: set[tuple[int, int]] | None, on_progress: Callable[[str, int], None] | None,
+) -> list[WrittenFile]:  # fmt: skip
+    record, wire = files[0].record, files[0].wire
+    readers = [pq.ParquetFile(root / file.relative) for file in files]
+    stretches = _stretches(readers, record)
+    if keep is not None:
+        stretches = [one for whole in stretches for one in _kept(whole, readers, keep)]
+    stretches.sort(key=lambda s: (s.rank, s.line, s.file, s.group, s.start))
+    out = _Output(root, record, wire, target_bytes, ingest_id, number)
+    for chunk, ends_source in _chunks(stretches):
+        if out.key is None:
+            out.key = files[min(s.file for s in chunk)].order_key
+        table = _gather(readers, chunk, record)
+        out.write(table)
+        if ends_source:
+            out.maybe_roll()
+        if on_progress is not None:
+            on_progress(f"{record} {wire}", sum(s.size for s in chunk))
+    for reader in readers:
+        reader.close()
+    return out.finish()
+
+
+def _stretches(readers: Sequence[pq.ParquetFile], record: Record) -> list[_Stretch]:
+    ranks: dict[str, int] = {}
+    found = []
+    columns = ["source_id"] if record == "source" else ["source_id", "line"]
+    for at, reader in enumerate(readers):
+        for group in range(reader.num_row_groups):
+            table = reader.read_row_group(group, columns=columns)
+            if table.num_rows == 0:
+                continue
+            ids = pc.run_end_encode(table["source_id"].combine_chunks())
+            ends = ids.run_ends.to_pylist()
+            lines = table["line"] if "line" in columns else None
+            per_row = reader.metadata.row_group(group).total_byte_size / table.num_rows
+            start = 0
+            for source, end in zip(ids.values.to_pylist(), ends, strict=True):
+                rank = ranks.setdefault(source, len(ranks))
+                step = max(1, int(_CHUNK_BYTES / max(per_row, 1)))
+                for low in range(start, end, step):
+                    high = min(low + step, end)
+                    line = (lines[low].as_py() or 0) if lines is not None else 0
+                    found.append(_Stretch(at, group, low, high, rank, line, int(per_row * (high - low)) + 1))
+                start = end
+    return found
+
+
+def _kept(whole: _Stretch, readers: Sequence[pq.ParquetFile], keep: set[tuple[int, int]]) -> Iterator[_Stretch]:
+    """The rows of a stretch whose place in its file is in `keep`."""
+    before = sum(readers[whole.file].metadata.row_group(g).num_rows for g in range(whole.group))
+    size = whole.size // (whole.stop - whole.start) + 1
+    for row in range(whole.start, whole.stop):
+        if (whole.file, before + row) in keep:
+            yield _Stretch(whole.file, whole.group, row, row + 1, whole.rank, whole.line, size)
+
+
+def _chunks(stretches: Sequence[_Stretch]) -> Iterator[tuple[list[_Stretch], bool]]:
+    """Stretches in order, in pieces that fit in memory; and whether the piece ends where a source ends."""
+    chunk: list[_Stretch] = []
+    size = 0
+    for at, stretch in enumerate(stretches):
+        chunk.append(stretch)
+        size += stretch.size
+        if size >= _CHUNK_BYTES or at + 1 == len(stretches):
+            yield chunk, at + 1 == len(stretches) or stretches[at + 1].rank != stretch.rank
+            chunk, size = [], 0
+
+
+def _gather(readers: Sequence[pq.ParquetFile], chunk: Sequence[_Stretch], record: Record) -> pa.Table:
+    """The rows of a chunk, in its order; each row group it touches is decoded once, in small batches."""
+    wanted: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    place = 0
+    for s in chunk:
+        wanted[s.file, s.group].append((s.start, s.stop, place))
+        place += s.stop - s.start
+    batches: list[pa.RecordBatch] = []
+    places: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    for (file, group), ranges in wanted.items():
+        ranges.sort()
+        base, first = 0, 0
+        for batch in readers[file].iter_batches(_batch_rows(readers[file], group), row_groups=[group]):
+            end = base + batch.num_rows
+            rows = []
+            while first < len(ranges) and ranges[first][0] < end:
+                start, stop, at = ranges[first]
+                low, high = max(start, base), min(stop, end)
+                rows.append(np.arange(low - base, high - base))
+                places.append(np.arange(at + low - start, at + high - start))
+                if stop > end:
+                    break
+                first += 1
+            if rows:
+                here = np.concatenate(rows)
+                batches.append(batch if len(here) == batch.num_rows else batch.take(pa.array(here)))
+            base = end
+            if first == len(ranges):
+                break
+    table = pa.Table.from_batches(batches, arrow_schema(record))
+    order = np.concatenate(places)
+    return table if bool((np.diff(order) > 0).all()) else table.combine_chunks().take(pa.array(np.argsort(order)))
+
+
+def _batch_rows(reader: pq.ParquetFile, group: int) -> int:
+    metadata = reader.metadata.row_group(group)
+    per_row: float = metadata.total_byte_size / max(1, metadata.num_rows)
+    return max(1, min(_BATCH_ROWS, int(_BATCH_BYTES / max(per_row, 1))))
+
+
+class _Output:
+    """Writes row groups of about 64 k rows into files of about the target size."""
+
+    def __init__(self, root: Path, record: Record, wire: str, target: int, ingest_id: str, number: int) -> None:
+        self.root, self.record, self.wire, self.target = root, record, wire, target
+        self.ingest_id, self.number = ingest_id, number
+        self.key: str | None = None
+        self.done: list[str] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._relative = ""
+        self._held: list[pa.Table] = []
+
+    def write(self, table: pa.Table) -> None:
+        """Takes rows; they are on disk after `finish`."""
+        self._held.append(table)
+        if sum(t.num_rows for t in self._held) >= ROW_GROUP_ROWS or sum(t.nbytes for t in self._held) >= _CHUNK_BYTES:
+            self._flush()
+
+    def maybe_roll(self) -> None:
+        """Begins the next file if this one is large enough. Called where a source ends."""
+        if self._writer is not None and (self.root / self._relative).stat().st_size >= self.target:
+            self._close()
+
+    def finish(self) -> list[WrittenFile]:
+        """Closes the last file and describes them all."""
+        self._close()
+        return [lakefiles.describe(self.root, relative) for relative in self.done]
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        table = pa.concat_tables(self._held)
+        self._held = []
+        if self._writer is None:
+            key = self.key or self.ingest_id
+            self._relative = lakefiles.data_path(self.record, self.wire, self.ingest_id, self.number, in_place_of=key)
+            self.number += 1
+            self._writer = lakefiles.parquet_writer(self.root / self._relative, self.record)
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+
+    def _close(self) -> None:
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+            self.done.append(self._relative)
+            self._writer, self.key = None, None
+
+
+def _source_rows(root: Path, files: Iterable[WrittenFile]) -> Iterator[tuple[int, WrittenFile, pa.Table]]:
+    for at, file in enumerate(files):
+        yield at, file, pq.ParquetFile(root / file.relative).read(columns=["source_id", "revision"])
+
+
+def _newest(store: Store) -> dict[str, tuple[int, str, int]]:
+    """Per source over the whole lake: revision, file and row of the latest; of equal revisions the later row."""
+    newest: dict[str, tuple[int, str, int]] = {}
+    for _, file, table in _source_rows(store.root, [f for f in store.all_files if f.record == "source"]):
+        for row, (source, revision) in enumerate(zip(*(c.to_pylist() for c in table.columns), strict=True)):
+            if source not in newest or revision >= newest[source][0]:
+                newest[source] = (revision, file.relative, row)
+    return newest
+
+
+def _latest_revisions(store: Store) -> dict[str, int]:
+    """Per wire, how many ledger rows would stay."""
+    counts: dict[str, int] = defaultdict(int)
+    wires = {file.relative: file.wire for file in store.all_files}
+    for _, relative, _ in _newest(store).values():
+        counts[wires[relative]] += 1
+    return counts
+
+
+def _latest_rows(store: Store, files: Sequence[WrittenFile]) -> set[tuple[int, int]]:
+    """The ledger rows to keep, as (index of the file, row in it)."""
+    places = {file.relative: at for at, file in enumerate(files)}
+    return {(places[relative], row) for _, relative, row in _newest(store).values() if relative in places}
+
+
+def without_sources(store: Store, source_ids: frozenset[str], ingest_id: str, first_number: int) -> Replacement:
+    """Copies of the event and refusal files that hold rows of these sources, without those rows."""
+    wanted = pa.array(sorted(source_ids), pa.string())
+    done = Replacement([], [], 0)
+    rows = 0
+    for file in store.all_files if source_ids else ():
+        if file.record == "source" or file.wire == EMPTY_WIRE:
+            continue
+        with pq.ParquetFile(store.root / file.relative) as reader:
+            hits = sum(_count(reader, group, wanted) for group in range(reader.num_row_groups))
+            if not hits:
+                continue
+            rows += hits
+            done.removed.append(file.relative)
+            if hits < file.rows:
+                number = first_number + len(done.added)
+                path = lakefiles.data_path(file.record, file.wire, ingest_id, number, in_place_of=file.order_key)
+                _copy_without(reader, store.root / path, file.record, wanted)
+                done.added.append(lakefiles.describe(store.root, path))
+    return Replacement(done.added, done.removed, rows)
+
+
+def _count(reader: pq.ParquetFile, group: int, wanted: pa.Array) -> int:
+    """Rows of these sources in a row group. Its bounds are asked first: a large source fills whole row groups."""
+    metadata = reader.metadata.row_group(group)
+    at = next(i for i in range(metadata.num_columns) if metadata.column(i).path_in_schema == "source_id")
+    stats = metadata.column(at).statistics
+    if stats is not None and stats.has_min_max:
+        near = pc.and_(pc.greater_equal(wanted, stats.min), pc.less_equal(wanted, stats.max))
+        if not pc.any(near).as_py():
+            return 0
+    ids = reader.read_row_group(group, columns=["source_id"])["source_id"]
+    hits: int | None = pc.sum(pc.is_in(ids, value_set=wanted)).as_py()
+    return hits or 0
+
+
+def _copy_without(reader: pq.ParquetFile, path: Path, record: Record, unwanted: pa.Array) -> None:
+    held: list[pa.RecordBatch] = []
+    schema = arrow_schema(record)
+    with lakefiles.parquet_writer(path, record) as writer:
+        for group in range(reader.num_row_groups):
+            for batch in reader.iter_batches(_batch_rows(reader, group), row_groups=[group]):
+                held.append(batch.filter(pc.invert(pc.is_in(batch["source_id"], value_set=unwanted))))
+                if sum(b.num_rows for b in held) >= ROW_GROUP_ROWS or sum(b.nbytes for b in held) >= _CHUNK_BYTES:
+                    writer.write_table(pa.Table.from_batches(held, schema), row_group_size=ROW_GROUP_ROWS)
+                    held = []
+        if held:
+            writer.write_table(pa.Table.from_batches(held, schema), row_group_size=ROW_GROUP_ROWS)

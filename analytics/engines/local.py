@@ -1,0 +1,105 @@
+"""The local engine: the worker function in this process, or in a pool of processes."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Any, Self
+
+from analytics.errors import RunlakeError
+from analytics.worker import ReadTask, Result, Settings, work
+
+Tick = Callable[[int, int], None]
+POLL_SECONDS = 0.1
+_counters: tuple[Any, Any] | None = None
+
+
+def _start(done: Any, lines: Any, mask: int) -> None:
+    """Runs once in each process of the pool."""
+    global _counters  # noqa: PLW0603 (a pool hands shared counters over only here)
+    _counters = (done, lines)
+    os.umask(mask)
+    os.environ["POLARS_MAX_THREADS"] = "1"  # read when the redactor imports polars
+    import pyarrow as pa  # noqa: PLC0415 (only workers need it set)
+
+    pa.set_cpu_count(1)
+
+
+def _advance(octets: int, lines: int) -> None:
+    if _counters is None:
+        return
+    for counter, amount in zip(_counters, (octets, lines), strict=True):
+        with counter.get_lock():
+            counter.value += amount
+
+
+def _work(tasks: list[ReadTask], settings: Settings, number: int) -> Result:
+    return work(tasks, settings, number, _advance)
+
+
+class Pool:
+    """`jobs` processes; one job runs in this process. Files of a failed call are left for the next writer to remove."""
+
+    def __init__(self, jobs: int, settings: Settings) -> None:
+        self.settings = settings
+        self._done = self._lines = 0
+        self._executor: ProcessPoolExecutor | None = None
+        if jobs > 1:
+            context = mp.get_context("spawn")
+            self._shared = (context.Value("q", 0), context.Value("q", 0))
+            mask = os.umask(0o077)
+            os.umask(mask)
+            self._executor = ProcessPoolExecutor(
+                jobs, mp_context=context, initializer=_start, initargs=(*self._shared, mask)
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=kind is not None)
+
+    def run(self, groups: list[list[ReadTask]], numbers: Iterator[int], tick: Tick) -> list[Result]:
+        """All groups; results in the order of the groups."""
+        if self._executor is None:
+            return [self.here(group, next(numbers), tick) for group in groups]
+        futures: list[Future[Result]] = [
+            self._executor.submit(_work, group, self.settings, next(numbers)) for group in groups
+        ]  # fmt: skip
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            self._tell(tick)
+            for future in done:
+                error = future.exception()
+                if error is not None:
+                    raise _failed(error)
+        return [future.result() for future in futures]
+
+    def here(self, group: list[ReadTask], number: int, tick: Tick) -> Result:
+        """One group in this process."""
+
+        def advance(octets: int, lines: int) -> None:
+            self._done += octets
+            self._lines += lines
+            self._tell(tick)
+
+        try:
+            return work(group, self.settings, number, advance)
+        except OSError as error:
+            raise _failed(error) from error
+
+    def _tell(self, tick: Tick) -> None:
+        done, lines = self._done, self._lines
+        if self._executor is not None:
+            done, lines = done + self._shared[0].value, lines + self._shared[1].value
+        tick(done, lines)
+
+
+def _failed(error: BaseException) -> BaseException:
+    if isinstance(error, OSError):
+        return RunlakeError.from_os("write to", "the lake", error)
+    return error

@@ -1,0 +1,22 @@
+"""The output formats, as data; apart from `export` so that `runlake --help` does not wait for Arrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+Format = Literal["table", "json", "jsonl", "csv", "parquet", "md"]
+Formulas = Literal["escape", "raw"]
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+SUFFIXES: dict[str, Format] = {
+    ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".md": "md",
+    ".txt": "table",
+}  # fmt: skip
+
+
+def format_of(named: Format | None, out: Path | None) -> Format:
+    """The format asked for, else the one the file's suffix says, else a table."""
+    if named is not None:
+        return named
+    return SUFFIXES.get(out.suffix.lower(), "table") if out is not None else "table"

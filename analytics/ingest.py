@@ -1,0 +1,317 @@
+"""Discover, compare with the ledger, read in parallel, commit: the way of a corpus into the lake.
+
+Sources are read in batches; each batch becomes visible in one commit, so a killed ingest loses at most the batch it
+was in, and the next one reads only what is missing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from analytics.discover import Discovery, Problem, discover
+from analytics.engines.local import Pool
+from analytics.errors import UsageError
+from analytics.lake import Store
+from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
+from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
+from analytics.planning import Copy, Plan, Task, plan
+from analytics.refusals import NAMES
+from analytics.wires import BY_NAME
+from analytics.worker import MAX_LINE_BYTES, FileRecord, ReadTask, Result, Settings
+
+TASK_BYTES = 96 << 20
+TASK_FILES = 2_000
+BATCH_BYTES = 4 << 30
+BATCH_FILES = 20_000
+SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
+UNKNOWN = "unknown"
+
+
+class Progress(Protocol):
+    """Told how far the reading is, a few times a second."""
+
+    def __call__(self, *, bytes_done: int, bytes_total: int, lines: int, seconds: float) -> None:
+        """Bytes and lines read so far, bytes to read in all, seconds since the start."""
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What an ingest did. Lines, events and refusals are those read now, not those of the whole lake."""
+
+    version: int = 0
+    ingest_id: str = ""
+    files_new: int = 0
+    files_grown: int = 0
+    files_rewritten: int = 0
+    files_unchanged: int = 0
+    files_gone: int = 0
+    files_copied: int = 0
+    files_refused: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    files_ignored: int = 0
+    lines: int = 0
+    events: int = 0
+    refusals_by_reason: dict[str, int] = field(default_factory=dict)
+    blank_lines: int = 0
+    pending_tails: int = 0
+    redactions: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    seconds: float = 0.0
+
+
+def ingest(
+    lake: str | os.PathLike[str],
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    jobs: int | None = None,
+    wire: str | None = None,
+    redact: bool = True,
+    again: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    shared: bool = False,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Read what is new under `paths` into the lake. Raises UsageError on a wrong call, RunlakeError if a commit fails.
+
+    A source that cannot be read, a refused line or a skipped file is no failure: it is in the report and in the lake.
+    """
+    if wire is not None and wire not in BY_NAME:
+        raise UsageError.unknown_name("wire", wire, list(BY_NAME))
+    started = time.monotonic()
+    discovery = discover(paths)
+    store = Store.open(lake, create=True, shared=shared)
+    with store.lock():
+        store.vacuum_orphans()
+        store = store.latest()
+        ingest_id = new_ingest_id()
+        report = IngestReport(store.version, ingest_id)
+        todo = plan(Ledger.load(store), discovery, ingest_id=ingest_id, wire=wire, again=again)
+        settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes)
+        run = _Run(store, todo, settings, report, jobs, progress, started)
+        if not todo.is_empty:
+            if not redact:
+                run.store = run.store.mark_unredacted()
+            with store.private():
+                run.go()
+        _close(report, discovery, todo, run.store)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store) -> None:
+    report.version = store.version
+    report.files_unchanged = len(todo.unchanged) + len(todo.touched)
+    report.files_gone = len(todo.gone)
+    report.files_copied += len(todo.copies)
+    report.files_ignored = discovery.ignored
+    for problem in discovery.problems:
+        _note(report, problem)
+
+
+def _note(report: IngestReport, problem: Problem) -> None:
+    into = report.problems if problem.is_error else report.skipped
+    into.append((problem.path, problem.reason))
+
+
+class _Run:
+    """One ingest under the lock."""
+
+    def __init__(
+        self, store: Store, todo: Plan, settings: Settings, report: IngestReport, jobs: int | None,
+        progress: Progress | None, started: float,
+    ) -> None:  # fmt: skip
+        self.store, self.todo, self.settings, self.report = store, todo, settings, report
+        self.progress, self.started = progress, started
+        self.now = datetime.now(UTC)
+        self.ledger = Ledger.load(store)
+        self.numbers = itertools.count(1)
+        self.total = sum(task.found.size for task in todo.read)
+        files = [task for task in todo.read if task.found.kind == "file"]
+        wanted = jobs or len(os.sched_getaffinity(0))
+        self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
+
+    def go(self) -> None:
+        """All batches; the last one also says what changed without being read."""
+        batches = list(_batches(self.todo.read)) or [[]]
+        with Pool(self.jobs, self.settings) as pool:
+            for number, batch in enumerate(batches, 1):
+                last = number == len(batches)
+                self.batch(pool, number, batch, last=last)
+
+    def batch(self, pool: Pool, number: int, tasks: list[Task], *, last: bool) -> None:
+        """Read one batch and commit it."""
+        streams = [task for task in tasks if task.found.kind == "stream"]
+        files = [task for task in tasks if task.found.kind == "file"]
+        groups = [[_read_task(task) for task in group] for group in _groups(files, self.jobs)]
+        results = pool.run(groups, self.numbers, self.tick)
+        by_id = {task.source_id: task for task in tasks}
+        added: list[WrittenFile] = [file for result in results for file in result.files]
+        records = [record for result in results for record in result.records]
+        for task in streams:
+            result = pool.here([_read_task(task)], next(self.numbers), self.tick)
+            record = result.records[0]
+            original = self.ledger.with_content(str(record.row["digest"]), int(record.row.get("bytes_read") or 0))
+            if original is not None:
+                self.forget(result)
+                self.report.files_copied += 1
+                continue
+            added += result.files
+            records.append(record)
+        rows = self.rows(records, by_id)
+        replaced = {source for task in tasks for source in task.replaces}
+        replaced |= {r.source_id for r in records if by_id[r.source_id].kind == "grown" and not r.went_on}
+        if last:
+            self.closing_rows(rows)
+        added += self.source_files(rows)
+        removed: Sequence[str] = ()
+        if replaced:
+            done = self.store.replace_sources(replaced, self.settings.ingest_id, first_number=next(self.numbers) + 900_000)
+            added, removed = added + list(done.added), list(done.removed)
+        note = f"ingest of {len(tasks)} sources"
+        self.report.bytes_out += sum(file.size_bytes for file in added)
+        self.store = self.store.commit(added, removed, ingest_id=self.settings.ingest_id, note=note, batch=number)
+
+    def rows(self, records: list[FileRecord], tasks: dict[str, Task]) -> dict[str, list[Row]]:
+        """Ledger rows of what was read, per wire; counts them into the report."""
+        rows: dict[str, list[Row]] = {}
+        for record in records:
+            task = tasks[record.source_id]
+            if record.status == "unreadable":
+                self.report.problems.append((task.found.display, record.reason or ""))
+                continue
+            row = self.row(record, task)
+            rows.setdefault(record.wire, []).append(row)
+            self.count(record, task, row)
+        return rows
+
+    def row(self, record: FileRecord, task: Task) -> Row:
+        """One ledger row."""
+        said = self.common() | dict(NOTHING_HERE) | record.row
+        prior = task.prior
+        return said | {
+            "wire": record.wire, "source_id": record.source_id, "revision": task.revision, "path": task.found.display,
+            "status": record.status, "status_reason": record.reason,
+            "first_seen": prior["first_seen"] if prior else self.now,
+        }  # fmt: skip
+
+    def common(self) -> Row:
+        """What every ledger row of this ingest says."""
+        return {
+            "ingest_id": self.settings.ingest_id, "host": self.ledger.host, "is_redacted": self.settings.redact,
+            "first_seen": self.now, "last_seen": self.now, "runlake_version": runlake_version(),
+        }  # fmt: skip
+
+    def count(self, record: FileRecord, task: Task, row: Row) -> None:
+        """Add one record to the report; of a grown source only what is new."""
+        report = self.report
+        if record.status == "skipped":
+            report.skipped.append((task.found.display, record.reason or ""))
+            return
+        if record.status == "refused":
+            report.files_refused += 1
+            report.problems.append((task.found.display, record.reason or ""))
+        elif record.went_on:
+            report.files_grown += 1
+        elif task.kind == "new":
+            report.files_new += 1
+        else:
+            report.files_rewritten += 1
+        before: Any = task.prior if record.went_on else {}
+        report.lines += (row["lines"] or 0) - (before.get("lines") or 0)
+        report.events += row["events"] - before.get("events", 0)
+        report.blank_lines += (row["blank_lines"] or 0) - (before.get("blank_lines") or 0)
+        report.redactions += row["redactions"] - before.get("redactions", 0)
+        report.bytes_in += (row["bytes_read"] or 0) - (before.get("bytes_read") or 0)
+        report.pending_tails += bool(row["pending_bytes"])
+        for reason, count in record.refusals_by_reason.items():
+            if reason not in NAMES:
+                raise AssertionError(f"{reason!r} is no refusal reason; add it to analytics/refusals.py")
+            report.refusals_by_reason[reason] = report.refusals_by_reason.get(reason, 0) + count
+
+    def closing_rows(self, rows: dict[str, list[Row]]) -> None:
+        """Ledger rows of copies, and of sources whose state changed though they were not read."""
+        read_now = {row["source_id"]: row for group in rows.values() for row in group}
+        for copy in self.todo.copies:
+            wire, row = self.copy_row(copy, read_now)
+            rows.setdefault(wire, []).append(row)
+        restated = self.ledger.restated(self.todo.changes, ingest_id=self.settings.ingest_id, now=self.now)
+        for wire, group in restated.items():
+            rows.setdefault(wire, []).extend(group)
+
+    def copy_row(self, copy: Copy, read_now: dict[str, Row]) -> tuple[str, Row]:
+        """The wire and the ledger row of a copy: those of its original, wherever that stands."""
+        original: Row | None = read_now.get(copy.copy_of) or self.ledger.row(copy.copy_of)
+        original = original or self.latest_row(copy.copy_of)
+        wire = original["wire"] if original else UNKNOWN
+        shape, digest = (original["shape"], original["digest"]) if original else (None, None)
+        said = copy.row(host=self.ledger.host, wire=wire, shape=shape, digest=digest)
+        row = self.common() | {name: value for name, value in said.items() if value is not None}
+        return wire, row
+
+    def latest_row(self, source: str) -> Row | None:
+        """A source that an earlier batch of this ingest committed."""
+        return Ledger.load(self.store).row(source)
+
+    def source_files(self, rows: dict[str, list[Row]]) -> list[WrittenFile]:
+        """Write the ledger rows, one file per wire."""
+        files = []
+        number = next(self.numbers)
+        for wire, group in rows.items():
+            relative = data_path("source", wire, self.settings.ingest_id, number)
+            with parquet_writer(self.store.root / relative, "source", level=3) as writer:
+                writer.write_table(source_table(group))
+            files.append(describe(self.store.root, relative))
+        return files
+
+    def forget(self, result: Result) -> None:
+        """Delete files that are not to be committed after all."""
+        for file in result.files:
+            Path(self.store.root, file.relative).unlink()
+
+    def tick(self, done: int, lines: int) -> None:
+        """Pass progress on."""
+        if self.progress is not None:
+            seconds = time.monotonic() - self.started
+            self.progress(bytes_done=done, bytes_total=self.total, lines=lines, seconds=seconds)
+
+
+def _read_task(task: Task) -> ReadTask:
+    return ReadTask(task.found.path, task.source_id, task.prior if task.kind == "grown" else None)
+
+
+def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
+    """Tasks in path order, cut where a batch is large enough to be committed on its own."""
+    batch: list[Task] = []
+    size = 0
+    for task in tasks:
+        if batch and (size + task.found.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(task)
+        size += task.found.size
+    if batch:
+        yield batch
+
+
+def _groups(tasks: list[Task], jobs: int) -> list[list[Task]]:
+    """What one worker call reads, and so what stands in one Parquet file: neighbours, of about TASK_BYTES."""
+    total = sum(task.found.size for task in tasks)
+    limit = min(TASK_BYTES, max(total // (jobs * 4), 8 << 20)) if jobs > 1 else TASK_BYTES
+    groups: list[list[Task]] = []
+    size = 0
+    for task in tasks:
+        if not groups or size + task.found.size > limit or len(groups[-1]) >= TASK_FILES:
+            groups.append([])
+            size = 0
+        groups[-1].append(task)
+        size += task.found.size
+    return groups

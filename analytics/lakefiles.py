@@ -1,0 +1,254 @@
+"""The files inside a lake folder: how they are named, written, described for a commit, and made durable.
+
+A data file's name begins with its order key (ingest id and number), so sorting names gives the order in which rows
+came in; a file that replaces others keeps the key of the first of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.errors import LakeError, RunlakeError
+from analytics.schema import Record, arrow_schema
+
+EMPTY_WIRE = "none"  # the partition of the zero-row files: never a wire, since no row stands in it
+ROW_GROUP_ROWS = 65_536
+_STAT_COLUMNS = ("source_id", "run_id", "ts")
+_NO_STATISTICS = {"payload", "raw", "attributes", "tail", "skeleton", "resume_state"}
+_STAT_TEXT_BYTES = 64  # a longer text would have to be cut, and a cut maximum is no maximum
+_WIRE = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A Parquet file standing in the lake folder, whether committed already or not."""
+
+    relative: str
+    record: Record
+    wire: str
+    rows: int
+    size_bytes: int
+
+    @property
+    def order_key(self) -> str:
+        """The ingest id and number of the first rows in it."""
+        return self.relative.rsplit("/", 1)[1].removesuffix(".parquet").split(".", 1)[0]
+
+
+def runlake_version() -> str:
+    """The installed version of runlake."""
+    try:
+        return version("runlake")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def new_ingest_id() -> str:
+    """A new name for an ingest; names sort by time."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z-{secrets.token_hex(3)}"
+
+
+def data_path(record: Record, wire: str, ingest_id: str, number: int, *, in_place_of: str | None = None) -> str:
+    """The path inside the lake of a new data file. `in_place_of` is the order key of the first file it replaces."""
+    if not _WIRE.fullmatch(wire):
+        raise ValueError(f"{wire!r} cannot name a partition of the lake")
+    key = f"{ingest_id}-{number:05d}"
+    name = key if in_place_of is None else f"{in_place_of}.{key}"
+    return f"record={record}/wire={wire}/{name}.parquet"
+
+
+@contextmanager
+def private(*, shared: bool) -> Iterator[None]:
+    """New files are 0600 and new folders 0700 inside, unless the lake is shared. The mask belongs to the process."""
+    before = os.umask(0o077)
+    try:
+        if shared:
+            os.umask(before)
+        yield
+    finally:
+        os.umask(before)
+
+
+def parquet_writer(path: Path, record: Record, *, level: int = 3) -> pq.ParquetWriter:
+    """A writer for one record kind's file. The texts that never repeat are spared the attempt at a dictionary."""
+    schema = arrow_schema(record)
+    unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", "line", "byte_offset"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(
+        path, schema, compression="zstd", compression_level=level, store_schema=False,
+        use_dictionary=[name for name in schema.names if name not in unique],
+        write_statistics=[name for name in schema.names if name not in _NO_STATISTICS],
+        data_page_size=1 << 20, max_rows_per_page=1 << 20,
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in ("line", "byte_offset") if name in schema.names},
+    )  # fmt: skip
+
+
+def describe(root: Path, relative: str) -> WrittenFile:
+    """What a finished data file holds, from its footer."""
+    record, wire = partition_of(relative)
+    path = root / relative
+    return WrittenFile(relative, record, wire, pq.read_metadata(path).num_rows, path.stat().st_size)
+
+
+def partition_of(relative: str) -> tuple[Record, str]:
+    """Record kind and wire of a path inside the lake."""
+    found = re.fullmatch(r"record=(event|refusal|source)/wire=([^/]+)/[^/]+\.parquet", relative)
+    if found is None or not _WIRE.fullmatch(found[2]):
+        raise LakeError.misfit(relative, "its path is not record=…/wire=…/….parquet")
+    record: Any = found[1]
+    return record, found[2]
+
+
+def delta_stats(root: Path, file: WrittenFile) -> str:
+    """Delta's statistics of a file, and on the way the proof that the file is what it is said to be."""
+    path = root / file.relative
+    try:
+        footer = pq.read_metadata(path)
+        size = path.stat().st_size
+    except (OSError, pa.ArrowInvalid) as error:
+        raise LakeError.misfit(file.relative, f"it cannot be read ({error})") from error
+    if (footer.num_rows, size) != (file.rows, file.size_bytes):
+        said = f"{file.rows} rows in {file.size_bytes} bytes"
+        raise LakeError.misfit(file.relative, f"it holds {footer.num_rows} rows in {size} bytes, not {said}")
+    lowest, highest = {}, {}
+    for name in _STAT_COLUMNS:
+        bounds = _bounds(footer, name)
+        if bounds is not None:
+            lowest[name], highest[name] = bounds
+    return json.dumps({"numRecords": file.rows, "minValues": lowest, "maxValues": highest, "nullCount": {}})
+
+
+def _bounds(footer: pq.FileMetaData, name: str) -> tuple[str, str] | None:
+    at = next((i for i in range(footer.num_columns) if footer.schema.column(i).path == name), None)
+    if at is None or footer.num_row_groups == 0:
+        return None
+    low: Any = None
+    high: Any = None
+    for group in range(footer.num_row_groups):
+        stats = footer.row_group(group).column(at).statistics
+        if stats is None or not stats.has_min_max:
+            return None
+        low = stats.min if low is None else min(low, stats.min)
+        high = stats.max if high is None else max(high, stats.max)
+    if isinstance(low, datetime):
+        return f"{low:%Y-%m-%dT%H:%M:%S.%f}Z", f"{high:%Y-%m-%dT%H:%M:%S.%f}Z"
+    too_long = max(len(low.encode()), len(high.encode())) > _STAT_TEXT_BYTES
+    return None if too_long else (low, high)
+
+
+def make_durable(root: Path, files: list[WrittenFile], *, shared: bool) -> None:
+    """On disk before the log names them, so that a power cut leaves no commit that points at nothing.
+
+    And private, whoever made the files.
+    """
+    paths = [root / file.relative for file in files]
+    folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
+    for path in (*paths, *sorted(folders, reverse=True)):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            mode = os.fstat(handle).st_mode & 0o777
+            if not shared and mode & 0o077:
+                os.fchmod(handle, mode & 0o700)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces a small file so that a reader sees the old text or the new one, never a part."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(3)}.tmp")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise RunlakeError.from_os("write", path, error) from error
+
+
+_held: dict[tuple[str, int], tuple[int, int]] = {}  # (lake, thread) → (file descriptor, depth)
+
+
+def _forget_in_child() -> None:
+    """A forked worker must not keep the lock alive after its parent was killed."""
+    for handle, _ in _held.values():
+        with suppress(OSError):
+            os.close(handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+@contextmanager
+def lock(root: Path, *, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
+    """One writer per lake. The kernel releases the lock when its holder ends, however it ends.
+
+    The thread that holds it may take it again. `on_wait` gets one sentence if somebody else holds it.
+    """
+    key = (str(root), threading.get_ident())
+    if key in _held:
+        handle, depth = _held[key]
+        _held[key] = (handle, depth + 1)
+    else:
+        _held[key] = (_acquire(root / ".lock", on_wait), 1)
+    try:
+        yield
+    finally:
+        handle, depth = _held[key]
+        if depth > 1:
+            _held[key] = (handle, depth - 1)
+        else:
+            del _held[key]
+            os.close(handle)
+
+
+def _acquire(path: Path, on_wait: Callable[[str], None] | None) -> int:
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise RunlakeError.from_os("open the lock", path, error) from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if on_wait is not None:
+                    holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
+                    on_wait(f"Waiting for {holder}, which is writing to {path.parent}.")
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_still_there(handle, path):
+                with suppress(OSError):  # a full disk: the lock holds without saying whose it is
+                    os.ftruncate(handle, 0)
+                    os.pwrite(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_still_there(handle: int, path: Path) -> bool:
+    """False: the lake was deleted and made anew while we waited, so our lock guards nothing."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False

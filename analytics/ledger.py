@@ -1,0 +1,172 @@
+"""What was read before: the `source` records of one version of the lake, where the latest revision of a source holds.
+
+`analytics.planning` compares it with what is found now.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from analytics.lake import Store
+from analytics.lakefiles import WrittenFile
+from analytics.schema import arrow_schema
+
+Row = dict[str, Any]  # a ledger row: every column of schema.SOURCE, `wire` included
+
+_HEAVY = ("tail", "blanks", "skeleton", "runs", "resume_state")  # read only for the few sources that need them
+_LIGHT = tuple(name for name in arrow_schema("source").names if name not in _HEAVY)
+NOTHING_HERE: Mapping[str, Any] = {
+    "lines": None, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0, "blank_lines": None,
+    "bytes_read": None, "pending_bytes": 0, "redactions": 0, "tail": None, "blanks": None, "skeleton": None,
+    "runs": None, "resume_state": None, "has_bom": None, "ends_without_newline": None,
+}  # fmt: skip
+
+
+def source_id(host: str, path: str, salt: str = "") -> str:
+    """Identity of a source. A stream has no lasting identity: its salt is the ingest that reads it."""
+    name = host.encode("utf-8", "surrogateescape") + b"\0" + os.fsencode(path)
+    return xxhash.xxh3_64_hexdigest(name + b"\0" + salt.encode() if salt else name)
+
+
+def status_before(row: Mapping[str, Any]) -> str:
+    """The status of a row; of a vanished source the one it had (kept in status_reason as `was …`)."""
+    if row["status"] == "gone":
+        return str(row["status_reason"] or "was read").removeprefix("was ")
+    return str(row["status"])
+
+
+def path_on_disk(row: Row, *, must_exist: bool = True) -> str | None:
+    """The real path of a ledger row, whose text may have escaped bytes; the source_id proves which reading is right.
+
+    `must_exist=False` gives the path only if nothing is there any more.
+    """
+    raw = os.fsencode(row["path"])
+    unescaped = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes([int(m[1], 16)]), raw)
+    path = next((p for p in map(os.fsdecode, (raw, unescaped)) if source_id(row["host"], p) == row["source_id"]), None)
+    return path if path is not None and _is_there(path) is must_exist else None
+
+
+def _is_there(path: str) -> bool:
+    """False only if the operating system says that nothing is there; a folder we may not enter hides what it holds."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+class Ledger:
+    """The latest revision of every source of one version of a lake."""
+
+    def __init__(self, store: Store, frame: pl.DataFrame, host: str) -> None:
+        self.host = host
+        self.frame = frame
+        self._root = store.root
+        self._files = _source_files(store)
+        ids: list[str] = frame["source_id"].to_list()
+        self.at = {source: row for row, source in enumerate(ids)}
+
+    @classmethod
+    def load(cls, store: Store, *, host: str | None = None) -> Ledger:
+        """Reads the light columns of the version's ledger files."""
+        parts = []
+        for number, file in enumerate(_source_files(store)):
+            table = pq.ParquetFile(store.root / file.relative).read(columns=list(_LIGHT))
+            count = table.num_rows
+            table = table.append_column("wire", pa.array([file.wire] * count, pa.string()))
+            table = table.append_column("_file", pa.array([number] * count, pa.int32()))
+            parts.append(table.append_column("_row", pa.array(range(count), pa.int64())))
+        frame = pl.DataFrame(pl.from_arrow(pa.concat_tables(parts)))
+        newest = frame.sort("revision", "_file", "_row").unique("source_id", keep="last", maintain_order=True)
+        return cls(store, newest, host or platform.node())
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def row(self, source: str) -> Row | None:
+        """The light columns of a source's latest revision, and its wire."""
+        at = self.at.get(source)
+        return None if at is None else self.frame.row(at, named=True)
+
+    def whole_rows(self, sources: Collection[str]) -> dict[str, Row]:
+        """Rows with the heavy columns. Times inside `runs` are microseconds, as the readers count them."""
+        places: dict[int, dict[int, str]] = defaultdict(dict)
+        for source in sources:
+            light = self.frame.row(self.at[source], named=True)
+            places[light["_file"]][light["_row"]] = source
+        found: dict[str, Row] = {}
+        for number, wanted in places.items():
+            file = self._files[number]
+            for at, row in zip(sorted(wanted), _take(self._root / file.relative, sorted(wanted)), strict=True):
+                found[wanted[at]] = row | {"wire": file.wire}
+        return found
+
+    def with_content(self, digest: str, size: int) -> str | None:
+        """A source that is read and wholly has this (decompressed) content: for streams, known only after reading."""
+        if not size:
+            return None
+        same = self.frame.filter(
+            (pl.col("digest") == digest) & (pl.col("bytes_read") == size) & (pl.col("pending_bytes") == 0)
+            & (pl.col("status") == "read")
+        )  # fmt: skip
+        return str(same["source_id"][0]) if len(same) else None
+
+    def restated(
+        self, changes: Mapping[str, Mapping[str, Any]], *, ingest_id: str, now: datetime
+    ) -> dict[str, list[Row]]:
+        """Per wire, the rows of the next revision for sources whose state changed though they were not read."""
+        rows: dict[str, list[Row]] = defaultdict(list)
+        for source, row in self.whole_rows(changes).items():
+            row |= {"revision": row["revision"] + 1, "ingest_id": ingest_id, "last_seen": now}
+            rows[row["wire"]].append(row | dict(changes[source]))
+        return rows
+
+
+def source_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Ledger rows as the table of one source file; `wire` is its partition."""
+    schema = arrow_schema("source")
+    return pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def _source_files(store: Store) -> list[WrittenFile]:
+    return [file for file in store.all_files if file.record == "source"]
+
+
+def _take(path: Path, rows: Sequence[int]) -> list[Row]:
+    """Whole rows of a ledger file by their place in it; only their row groups are read."""
+    found: list[Row] = []
+    with pq.ParquetFile(path) as reader:
+        base, at = 0, 0
+        for group in range(reader.num_row_groups):
+            end = base + reader.metadata.row_group(group).num_rows
+            here = []
+            while at < len(rows) and rows[at] < end:
+                here.append(rows[at] - base)
+                at += 1
+            if here:
+                table = reader.read_row_group(group).take(pa.array(here, pa.int64()))
+                found.extend(_with_micros(row) for row in table.to_pylist())
+            base = end
+    return found
+
+
+def _with_micros(row: Row) -> Row:
+    for piece in row["runs"] or ():
+        for name in ("first_ts", "last_ts"):
+            if piece[name] is not None:
+                piece[name] = int(pa.scalar(piece[name], pa.timestamp("us", "UTC")).value)
+    return row

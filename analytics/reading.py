@@ -1,0 +1,188 @@
+"""Opening a source: plain, gzip or zstd by its content, with a bound on what it may expand to."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from analytics.wires.base import Sample
+
+HEAD_BYTES = 256 << 10
+SNIFF_OBJECTS = 8
+STDIN = "-"
+BOM = b"\xef\xbb\xbf"
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_KEY = re.compile(rb'"([A-Za-z_]{1,40})"\s*:')
+
+
+class Stream(Protocol):
+    """Bytes of a source in order."""
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill the view from the start; 0 at the end. Raises BrokenCompression, RatioExceeded or OSError."""
+
+
+class BrokenCompression(OSError):
+    """Compressed data is cut or corrupt; the message has the decompressor's words."""
+
+
+class RatioExceeded(OSError):
+    """The source expands beyond the allowed ratio."""
+
+
+class Plain:
+    """An uncompressed file, read to the size it had when it was opened: a writer may be appending."""
+
+    def __init__(self, file: BinaryIO, limit: int | None) -> None:
+        self._file = file
+        self._left = sys.maxsize if limit is None else limit
+
+    def readinto(self, view: memoryview) -> int:
+        """Read at most what was there when the file was opened."""
+        wanted = min(len(view), self._left)
+        got = self._file.readinto(view[:wanted]) or 0 if wanted else 0  # type: ignore[attr-defined]
+        self._left -= got
+        return int(got)
+
+
+class Compressed:
+    """A gzip or zstd file, all its members or frames in a row."""
+
+    CHUNK = 64 << 10
+    FREE_BYTES = 256 << 20
+
+    def __init__(self, file: BinaryIO, codec: str, size: int, max_ratio: int) -> None:
+        self._stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
+        self._produced, self._size, self._max_ratio = 0, max(size, 1), max_ratio
+        self._error: OSError | None = None
+
+    def readinto(self, view: memoryview) -> int:
+        """Decompress into the view, in small steps so that what precedes a defect is kept; a defect stays raised."""
+        if self._error is not None:
+            raise self._error
+        try:
+            data = self._stream.read(min(len(view), self.CHUNK))
+        except (OSError, pa.ArrowInvalid) as error:
+            self._error = BrokenCompression(str(error))
+            raise self._error from error
+        self._produced += len(data)
+        if self._produced > self.FREE_BYTES and self._produced > self._size * self._max_ratio:
+            self._error = RatioExceeded(f"{self._size} bytes expand to more than {self._max_ratio} times that")
+            raise self._error
+        view[: len(data)] = data
+        return len(data)
+
+
+@dataclass(slots=True)
+class Opened:
+    """An open source: its stream, its stat and how it is compressed."""
+
+    stream: Stream
+    file: BinaryIO
+    size_bytes: int
+    mtime_ns: int
+    inode: int
+    compression: str | None
+
+    def close(self) -> None:
+        """Close the file; stdin stays open."""
+        if self.file is not sys.stdin.buffer:
+            self.file.close()
+
+
+def open_source(path: str, *, offset: int = 0, max_ratio: int = 1000) -> Opened:
+    """Open a path (or `-`, stdin) for reading from a byte offset of its content. Raises OSError."""
+    if path == STDIN:
+        raw: Any = sys.stdin.buffer
+        peeked = raw.peek(4)[:4]
+        codec = _codec(peeked)
+        stream: Stream = Compressed(raw, codec, sys.maxsize, max_ratio) if codec else Plain(raw, None)
+        return Opened(stream, raw, 0, 0, 0, codec)
+    file = open(os.fsencode(path), "rb", buffering=0)  # noqa: SIM115
+    try:
+        stat = os.fstat(file.fileno())
+        seekable = file.seekable()
+        codec = None
+        if seekable:
+            codec = _codec(file.read(4))
+            file.seek(offset)
+        size = stat.st_size
+        if codec:
+            stream = Compressed(file, codec, size, max_ratio)
+        else:
+            stream = Plain(file, size - offset if seekable else None)
+    except BaseException:
+        file.close()
+        raise
+    return Opened(stream, file, size, stat.st_mtime_ns, stat.st_ino, codec)
+
+
+def _codec(head: bytes) -> str | None:
+    return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def read_up_to(stream: Stream, limit: int) -> bytes:
+    """Up to `limit` bytes; fewer only at the end of the source, or before a defect that the next read raises."""
+    buffer = bytearray(limit)
+    view, filled = memoryview(buffer), 0
+    while filled < limit:
+        try:
+            got = stream.readinto(view[filled:])
+        except (BrokenCompression, RatioExceeded):
+            if not filled:
+                raise
+            break
+        if not got:
+            break
+        filled += got
+    return bytes(view[:filled])
+
+
+def looks_like_utf16(head: bytes) -> bool:
+    """True: a UTF-16 or UTF-32 byte order mark, or NUL in every second byte of an ASCII text."""
+    if head.startswith(_UTF16):
+        return True
+    probe = head[:512]
+    return len(probe) >= 16 and (not any(probe[1::2]) or not any(probe[0::2])) and any(probe)
+
+
+def take_sample(head: bytes, *, whole: bool) -> Sample:
+    """The beginning of a source for sniffing. `whole`: the head is all of it."""
+    text = head.removeprefix(BOM)
+    objects: list[Mapping[str, Any]] = []
+    others = lines = at = 0
+    while at < len(text) and len(objects) < SNIFF_OBJECTS:
+        end = text.find(b"\n", at)
+        if end < 0 and not whole:
+            break
+        end = len(text) if end < 0 else end
+        line = text[at:end].strip()
+        at = end + 1
+        if not line:
+            continue
+        lines += 1
+        obj = _parse(line)
+        if isinstance(obj, dict):
+            objects.append(obj)
+        else:
+            others += 1
+    if not objects and text.lstrip()[:1] == b"{":
+        keys = {key.decode() for key in _KEY.findall(text[:65536])}
+        return Sample([dict.fromkeys(keys)], others, is_document=True)
+    is_document = whole and lines == 1 and len(objects) == 1
+    return Sample(objects, others, is_document=is_document)
+
+
+def _parse(line: bytes) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

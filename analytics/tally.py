@@ -1,0 +1,181 @@
+"""What is counted while one source is read: the numbers, runs and refusals that become its row in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+import xxhash
+
+from analytics.blocks import Lines, Refused, sha256
+from analytics.redact import Redactor
+from analytics.wires.base import Context, Rows
+
+RAW_LIMIT = 1 << 20
+MASK = 2**64 - 1
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Piece(msgspec.Struct):
+    """What of one run stands in this source; the struct behind sources.runs."""
+
+    run_id: str
+    first_line: int
+    last_line: int
+    lines: int = 0
+    events: int = 0
+    first_seq: int | None = None
+    last_seq: int | None = None
+    seq_breaks: int = 0
+    first_ts: int | None = None
+    last_ts: int | None = None
+    digest: str = "0" * 16
+    is_shared: bool = False
+    newest_seq: int | None = None  # the last one read, to see the next break; not a column
+
+
+@dataclass(slots=True)
+class Tally:
+    """One source while it is read. Numbers go on from `prior` when a grown file is read on."""
+
+    source_id: str
+    path: str
+    wire: str
+    shape: str
+    ctx: Context
+    line: int = 0  # lines consumed so far
+    offset: int = 0  # bytes consumed so far
+    event_lines: int = 0
+    events: int = 0
+    refused_lines: int = 0
+    blank_lines: int = 0
+    redactions: int = 0
+    pieces: dict[str, Piece] = field(default_factory=dict)
+    blanks: list[tuple[int, bytes]] = field(default_factory=list)
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+    refusal_count: int = 0
+    has_bom: bool = False
+    ends_without_newline: bool = False
+    pending_bytes: int = 0
+    tail: bytes | None = None
+    skeleton: str | None = None
+    hasher: Any = field(default_factory=xxhash.xxh3_128)
+
+    def refuse(self, reason: str, detail: str | None, *, line: int | None, offset: int, data: bytes,
+               size: int | None = None, digest: str | None = None, run_id: str | None = None,
+               seq: int | None = None, redactor: Redactor | None = None) -> None:  # fmt: skip
+        """Note a refusal row; `data` is what is kept of the refused bytes."""
+        raw, count = redactor.text(data[:RAW_LIMIT]) if redactor else (data[:RAW_LIMIT], 0)
+        if redactor and detail:
+            detail = redactor.text(detail.encode())[0].decode("utf-8", "replace")
+        if redactor and run_id:
+            run_id = redactor.text(run_id.encode())[0].decode("utf-8", "replace")
+        self.redactions += count
+        self.refusal_count += 1
+        self.refusals.append({
+            "source_id": self.source_id, "path": self.path, "line": line, "part": 0, "byte_offset": offset,
+            "bytes": len(data) if size is None else size, "reason": reason, "detail": detail, "run_id": run_id,
+            "seq": seq, "raw_sha256": digest or sha256(data), "raw": raw, "redactions": count,
+        })  # fmt: skip
+
+    def refuse_line(self, refused: Refused, first_line: int, offset: int, redactor: Redactor | None) -> None:
+        """Note a refused line of a span that begins at `first_line`."""
+        why = refused.refusal
+        self.refused_lines += 1
+        self.refuse(why.reason, why.detail, line=first_line + refused.index, offset=offset, data=refused.line,
+                    run_id=why.run_id, seq=why.seq, redactor=redactor)  # fmt: skip
+
+    def count(self, rows: Rows, line_numbers: Ints, lines: Lines, index: Ints, redactions: dict[int, int]) -> None:
+        """Add the good rows of a span to the counters and to the pieces of their runs."""
+        kept = [i for i in range(rows.n) if i not in rows.refused] if rows.refused else range(rows.n)
+        if not kept:
+            return
+        self.event_lines += len(kept)
+        self.events += len(kept) + len(rows.parts)
+        self.redactions += sum(n for i, n in redactions.items() if i not in rows.refused)
+        run_ids = rows.columns.get("run_id")
+        groups: dict[str, list[int] | range] = {}
+        if run_ids is None:
+            groups[rows.constants["run_id"]] = kept
+        elif len(names := set(run_ids)) == 1:
+            groups[names.pop()] = kept
+        else:
+            split: dict[str, list[int]] = {}
+            for i in kept:
+                split.setdefault(run_ids[i], []).append(i)
+            groups.update(split)
+        extra: dict[str, int] = {}
+        for i, values in rows.parts:
+            name = values.get("run_id") or (run_ids[i] if run_ids is not None else rows.constants["run_id"])
+            extra[name] = extra.get(name, 0) + 1
+        for name, members in groups.items():
+            self._piece(name, members, rows, line_numbers, lines, index).events += extra.get(name, 0)
+
+    def _piece(
+        self, name: str, members: list[int] | range, rows: Rows, line_numbers: Ints, lines: Lines, index: Ints
+    ) -> Piece:
+        first, last = int(line_numbers[members[0]]), int(line_numbers[members[-1]])
+        piece = self.pieces.get(name)
+        if piece is None:
+            piece = self.pieces[name] = Piece(name, first, last)
+        piece.last_line = last
+        piece.lines += len(members)
+        piece.events += len(members)
+        buffer = lines.buffer
+        members_index = index if len(members) == len(index) else index[np.asarray(members)]
+        bounds = zip(lines.starts[members_index].tolist(), lines.ends[members_index].tolist(), strict=True)
+        hashed = xxhash.xxh3_64_intdigest
+        total = int(piece.digest, 16) + sum([hashed(buffer[start:end]) for start, end in bounds])
+        piece.digest = f"{total & MASK:016x}"
+        seqs = rows.columns.get("seq")
+        if seqs is not None:
+            self._sequence(piece, [seqs[i] for i in members])
+        stamps = rows.columns.get("ts")
+        if stamps is not None:
+            known = [ts for i in members if (ts := stamps[i]) is not None]
+            if known:
+                low, high = min(known), max(known)
+                piece.first_ts = low if piece.first_ts is None else min(piece.first_ts, low)
+                piece.last_ts = high if piece.last_ts is None else max(piece.last_ts, high)
+        shared = rows.constants.get("is_shared_run")
+        piece.is_shared = piece.is_shared or bool(shared)
+        return piece
+
+    @staticmethod
+    def _sequence(piece: Piece, seqs: list[int | None]) -> None:
+        known = [seq for seq in seqs if seq is not None]
+        if not known:
+            return
+        if piece.newest_seq is not None and known[0] != piece.newest_seq + 1:
+            piece.seq_breaks += 1
+        array = np.array(known, np.int64)
+        piece.seq_breaks += int((np.diff(array) != 1).sum())
+        low, high = int(array.min()), int(array.max())
+        piece.first_seq = low if piece.first_seq is None else min(piece.first_seq, low)
+        piece.last_seq = high if piece.last_seq is None else max(piece.last_seq, high)
+        piece.newest_seq = known[-1]
+
+    def resume_state(self) -> str:
+        """JSON to read on from `offset`: the wire's state, and the newest sequence number of each run."""
+        newest = {name: piece.newest_seq for name, piece in self.pieces.items() if piece.newest_seq is not None}
+        state = msgspec.json.encode({"wire": self.ctx.state, "newest_seq": newest})
+        return state.decode()
+
+    def row(self) -> dict[str, Any]:
+        """The source's columns that reading fills; the driver adds path, stat and revision."""
+        pieces = []
+        for piece in self.pieces.values():
+            values = msgspec.structs.asdict(piece)
+            del values["newest_seq"]
+            pieces.append(values)
+        return {
+            "bytes_read": self.offset, "digest": self.hasher.hexdigest(), "lines": self.line + (self.pending_bytes > 0),
+            "event_lines": self.event_lines, "events": self.events, "refused_lines": self.refused_lines,
+            "refusals": self.refusal_count, "blank_lines": self.blank_lines, "pending_bytes": self.pending_bytes,
+            "tail": self.tail, "redactions": self.redactions, "has_bom": self.has_bom,
+            "ends_without_newline": self.ends_without_newline,
+            "blanks": [{"line": line, "text": text} for line, text in self.blanks],
+            "skeleton": self.skeleton, "runs": pieces, "resume_state": self.resume_state(), "shape": self.shape,
+        }  # fmt: skip

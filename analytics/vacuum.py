@@ -1,0 +1,77 @@
+"""Deleting data files: those that no version names, and those whose last version is old enough.
+
+The log is the only judge. The caller holds the lake's lock, so what no version names was left by a killed writer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from analytics.lake import Store
+
+
+def vacuum_orphans(store: Store) -> list[str]:
+    """Deletes data files that no version in the log names, and the log's own half-written files."""
+    live = {file.relative for file in store.all_files}
+    strays = [path for path in _data_files(store.root) if path not in live]
+    if strays:
+        named = _named_by_log(store.root)
+        strays = [path for path in strays if path not in named]
+    _delete(store.root, strays)
+    for pattern in ("_delta_log/*.tmp", "_delta_log/*#*", ".*.tmp"):
+        for path in store.root.glob(pattern):
+            path.unlink(missing_ok=True)
+    return strays
+
+
+def vacuum_replaced(store: Store, retention_hours: float) -> list[str]:
+    """Deletes data files that the newest version no longer has and that left it longer ago than the retention."""
+    live = {file.relative for file in store.all_files}
+    deadline = (time.time() - retention_hours * 3600) * 1000
+    named = _named_by_log(store.root)
+    old = [p for p in _data_files(store.root) if p not in live and p in named and named[p] <= deadline]
+    _delete(store.root, old)
+    return old
+
+
+def _data_files(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.glob("record=*/wire=*/*.parquet"))
+
+
+def _delete(root: Path, relatives: Iterable[str]) -> None:
+    for relative in relatives:
+        (root / relative).unlink(missing_ok=True)
+        with suppress(OSError):
+            (root / relative).parent.rmdir()
+
+
+def _named_by_log(root: Path) -> dict[str, float]:
+    """Every data file that any version in the log names, with the time (ms) it was last added or removed."""
+    named: dict[str, float] = {}
+    for path in sorted((root / "_delta_log").glob("*.json")):
+        with path.open(encoding="utf-8") as log:
+            for line in log:
+                if '"add"' in line or '"remove"' in line:
+                    _note(named, json.loads(line))
+    for path in (root / "_delta_log").glob("*.checkpoint*.parquet"):
+        columns = ["add.path", "remove.path", "remove.deletionTimestamp"]
+        for row in pq.ParquetFile(path).read(columns=columns).to_pylist():
+            _note(named, row)
+    return named
+
+
+def _note(named: dict[str, float], entry: dict[str, Any]) -> None:
+    for action, field in (("add", "modificationTime"), ("remove", "deletionTimestamp")):
+        said = entry.get(action)
+        if said and said.get("path"):
+            path = unquote(said["path"])
+            named[path] = max(named.get(path, 0), said.get(field) or 0)

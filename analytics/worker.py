@@ -1,0 +1,279 @@
+"""The function that a local process, a pool or another engine runs: a list of files to Parquet files and file records.
+
+It opens sources, sniffs them, and has their lines decoded, redacted and written; the files stand in the lake when it
+returns, but nothing reads them before the driver commits.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from analytics import reading, wires
+from analytics.blocks import Decoded, LineDecoder, Lines, Refused, sha256
+from analytics.feeding import Advance, Block, Span
+from analytics.lakefiles import WrittenFile
+from analytics.redact import Redactor
+from analytics.tally import RAW_LIMIT, Piece, Tally
+from analytics.wires.base import Context, DocumentError, Refusal
+from analytics.writing import Writers
+
+MAX_LINE_BYTES = 32 << 20
+CARRIED = ("event_lines", "events", "refused_lines", "blank_lines", "redactions", "has_bom")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to read; the same for every file of one ingest."""
+
+    lake: str
+    ingest_id: str
+    wire: str | None = None
+    redact: bool = True
+    max_line_bytes: int = MAX_LINE_BYTES
+    max_document_bytes: int = 512 << 20
+    max_ratio: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTask:
+    """One file to read. `prior`: the ledger row to go on from, where the file only grew."""
+
+    path: str
+    source_id: str
+    prior: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class FileRecord:
+    """What reading one file gave: the ledger columns, and whether it went on behind the prior rows.
+
+    status: read, refused, skipped; or unreadable, which is no state of the lake, so the next ingest tries again.
+    """
+
+    path: str
+    source_id: str
+    wire: str = "unknown"
+    status: str = "read"
+    reason: str | None = None
+    row: dict[str, Any] = field(default_factory=dict)
+    went_on: bool = False
+    refusals_by_reason: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Result:
+    """What one call of `work` gave."""
+
+    files: list[WrittenFile]
+    records: list[FileRecord]
+
+
+def work(tasks: list[ReadTask], settings: Settings, number: int, advance: Advance) -> Result:
+    """Read the files; `advance` is told bytes and lines read. Raises OSError only for the lake, never for a source."""
+    was_enabled = gc.isenabled()
+    gc.disable()  # millions of short-lived objects without cycles
+    try:
+        return Worker(settings, number, advance).run(tasks)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class Worker:
+    """The state of one `work` call."""
+
+    def __init__(self, settings: Settings, number: int, advance: Advance) -> None:
+        self.settings, self.advance = settings, advance
+        self.writers = Writers(Path(settings.lake), settings.ingest_id, number)
+        self.redactor = Redactor(frozenset()) if settings.redact else None
+        self.block = Block(self.writers, advance, settings.max_line_bytes, self.redactor)
+        self.decoders: dict[tuple[str, str], LineDecoder] = {}
+
+    def run(self, tasks: list[ReadTask]) -> Result:
+        """All tasks in order."""
+        records: list[FileRecord] = []
+        tallies: list[tuple[FileRecord, Tally]] = []
+        for task in tasks:
+            record = FileRecord(task.path, task.source_id)
+            records.append(record)
+            tally = self.source(task, record)
+            if tally is not None:
+                tallies.append((record, tally))
+        self.block.flush()
+        for record, tally in tallies:
+            for refusal in tally.refusals:
+                name = refusal["reason"]
+                record.refusals_by_reason[name] = record.refusals_by_reason.get(name, 0) + 1
+            record.row.update(tally.row())
+            self.writers.refusals(tally.wire, tally.refusals)
+        return Result(self.writers.close(), records)
+
+    def line_decoder(self, wire: str, shape: str) -> LineDecoder:
+        """One decoder per wire and shape."""
+        key = (wire, shape)
+        if key not in self.decoders:
+            made = wires.wire(wire)
+            redactor = Redactor(made.secret_exempt_keys) if self.settings.redact else None
+            self.decoders[key] = LineDecoder(made, shape, made.decoder(shape), redactor, self.settings.max_line_bytes)
+        return self.decoders[key]
+
+    def source(self, task: ReadTask, record: FileRecord) -> Tally | None:
+        """Read one source into the block (and through it)."""
+        try:
+            opened = reading.open_source(task.path, max_ratio=self.settings.max_ratio)
+        except OSError as error:
+            record.status, record.reason = "unreadable", f"cannot be opened: {error.strerror or error}"
+            return None
+        record.row = {
+            "size_bytes": opened.size_bytes, "mtime_ns": opened.mtime_ns, "inode": opened.inode,
+            "compression": opened.compression,
+        }  # fmt: skip
+        try:
+            tally = self.read_on(task.prior, task, opened, record) if task.prior else None
+            return tally or self.read_whole(task, opened, record)
+        finally:
+            opened.close()
+
+    def read_on(
+        self, prior: dict[str, Any], task: ReadTask, opened: reading.Opened, record: FileRecord
+    ) -> Tally | None:
+        """Go on behind the prior offset if the bytes before it are the same; None: they are not."""
+        offset, hasher = int(prior["bytes_read"]), xxhash.xxh3_128()
+        view, left = memoryview(bytearray(1 << 20)), offset
+        while left:
+            got = opened.stream.readinto(view[: min(left, len(view))])
+            if not got:
+                break
+            hasher.update(view[:got])
+            left -= got
+        if left or hasher.hexdigest() != prior["digest"]:
+            opened.file.seek(0)
+            opened.stream = reading.Plain(opened.file, opened.size_bytes)
+            return None
+        wire, shape = prior["wire"], prior["shape"]
+        record.went_on, record.wire = True, wire
+        decoder = self.line_decoder(wire, shape)
+        saved = msgspec.json.decode(prior["resume_state"], type=dict[str, msgspec.Raw])
+        state = decoder.wire.load_state(shape, bytes(saved["wire"]).decode())
+        newest = msgspec.json.decode(saved["newest_seq"])
+        tally = Tally(task.source_id, display(task.path), wire, shape, Context(task.source_id, shape, state))
+        tally.line, tally.offset, tally.hasher = prior["lines"] - (prior["pending_bytes"] > 0), offset, hasher
+        for name in CARRIED:
+            setattr(tally, name, prior[name])
+        tally.refusal_count = prior["refusals"]
+        tally.blanks = [(blank["line"], blank["text"]) for blank in prior["blanks"] or ()]
+        for piece in prior["runs"] or ():
+            tally.pieces[piece["run_id"]] = Piece(**piece, newest_seq=newest.get(piece["run_id"]))
+        self.block.take(opened, tally, decoder, b"")
+        return tally
+
+    def read_whole(self, task: ReadTask, opened: reading.Opened, record: FileRecord) -> Tally | None:
+        """Sniff the source and read it from its beginning."""
+        try:
+            head = reading.read_up_to(opened.stream, reading.HEAD_BYTES)
+        except reading.RatioExceeded as error:
+            return self.refuse_file(task, opened, record, b"", "compression_ratio", str(error))
+        except reading.BrokenCompression as error:
+            return self.refuse_file(task, opened, record, b"", "compressed_data_broken", str(error))
+        if not head:
+            record.status, record.reason = "skipped", "empty"
+            return None
+        if reading.looks_like_utf16(head):
+            return self.refuse_file(task, opened, record, head, "not_utf8_file", "UTF-16 or UTF-32, not UTF-8")
+        known = self.recognise(reading.take_sample(head, whole=len(head) < reading.HEAD_BYTES))
+        if known is None:
+            record.status, record.reason = "skipped", "no known wire by its content"
+            return None
+        wire, shape = known
+        record.wire = wire
+        decoder = self.line_decoder(wire, shape)
+        ctx = Context(task.source_id, shape, decoder.wire.new_state(shape))
+        tally = Tally(task.source_id, display(task.path), wire, shape, ctx)
+        if shape in wires.BY_NAME[wire].documents:
+            self.document(opened, tally, decoder, head)
+            return tally
+        if head.startswith(reading.BOM):
+            tally.has_bom, tally.offset = True, len(reading.BOM)
+            tally.hasher.update(reading.BOM)
+            head = head[len(reading.BOM) :]
+        self.block.take(opened, tally, decoder, head)
+        return tally
+
+    def recognise(self, sample: wires.Sample) -> tuple[str, str] | None:
+        """Wire and shape: by content, or the wire named by hand."""
+        name = self.settings.wire
+        if name is None:
+            return wires.sniff(sample)
+        return name, wires.wire(name).sniff(sample) or wires.BY_NAME[name].shapes[0]
+
+    def refuse_file(self, task: ReadTask, opened: reading.Opened, record: FileRecord, head: bytes, reason: str,
+                    detail: str) -> Tally:  # fmt: skip
+        """The whole file is one refusal, with its bytes counted."""
+        record.status, record.reason = "refused", detail
+        tally = Tally(task.source_id, display(task.path), "unknown", "", Context(task.source_id, "", None))
+        tally.hasher.update(head)
+        size, view = len(head), memoryview(bytearray(1 << 20))
+        while head and (got := opened.stream.readinto(view)):
+            tally.hasher.update(view[:got])
+            size += got
+        tally.offset = size
+        tally.refuse(reason, detail, line=None, offset=0, data=head, size=size, redactor=self.redactor)
+        return tally
+
+    def document(self, opened: reading.Opened, tally: Tally, decoder: LineDecoder, head: bytes) -> None:
+        """A single JSON document with its events inline; it is held in memory as a whole."""
+        self.block.flush()
+        limit = self.settings.max_document_bytes
+        data = head + reading.read_up_to(opened.stream, limit + 1 - len(head))
+        tally.hasher.update(data)
+        tally.offset = len(data)
+        self.advance(len(data), 0)
+        problem, detail, elements = "", "", []
+        if len(data) > limit:
+            problem, detail = "document_too_large", f"more than {limit} bytes"
+        else:
+            try:
+                elements = decoder.wire.document(data, tally.ctx)  # type: ignore[attr-defined]
+            except (DocumentError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                problem, detail = "document_malformed", str(error)
+        if problem:
+            tally.refuse(problem, detail, line=None, offset=0, data=data[:RAW_LIMIT], size=len(data),
+                         digest=sha256(data), redactor=self.redactor)  # fmt: skip
+            return
+        between, at = [], 0
+        for element in elements:
+            between.append(data[at : element.offset])
+            at = element.offset + element.length
+        skeleton, count = b"\0".join([*between, data[at:]]), 0
+        if self.redactor:
+            skeleton, count = self.redactor.text(skeleton)
+        tally.redactions += count
+        tally.skeleton = skeleton.decode("utf-8", "replace")
+        tally.line = len(elements)
+        texts = [data[e.offset : e.offset + e.length] for e in elements]
+        good = [j for j, e in enumerate(elements) if not isinstance(e.obj, Refusal)]
+        decoded = Decoded(
+            np.array(good, np.int64), [elements[j].obj for j in good],
+            pa.array([texts[j] for j in good], pa.binary()).cast(pa.string()),
+            [Refused(j, e.obj, texts[j]) for j, e in enumerate(elements) if isinstance(e.obj, Refusal)],
+        )  # fmt: skip
+        run_ids = [o.run_id for o in decoded.objects]
+        decoder.redact(decoded)
+        for o, run_id in zip(decoded.objects, run_ids, strict=True):
+            o.run_id = run_id  # an element does not name its run, so one that was decoded anew lost it
+        lines = Lines.of(texts)
+        offsets = np.array([e.offset for e in elements], np.int64)
+        self.block.emit([Span(tally, 1, decoded, lines, offsets=offsets)], decoder)
+
+
+def display(path: str) -> str:
+    """A path as text; bytes that are not UTF-8 are shown escaped."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

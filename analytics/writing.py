@@ -1,0 +1,65 @@
+"""Parquet files of one worker: one open event file per wire, one refusal file per wire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.lakefiles import ROW_GROUP_ROWS, WrittenFile, data_path, describe, parquet_writer
+from analytics.schema import Record, arrow_schema
+
+ROW_GROUP_BYTES = 64 << 20
+LEVEL = 1
+
+
+class Writers:
+    """The open files of one worker, all of one number; nothing reads them before they are committed."""
+
+    def __init__(self, lake: Path, ingest_id: str, number: int) -> None:
+        self._lake, self._ingest_id, self._number = lake, ingest_id, number
+        self._open: dict[str, tuple[pq.ParquetWriter, str]] = {}
+        self._waiting: dict[str, list[pa.RecordBatch]] = {}
+        self._refused: dict[str, list[dict[str, Any]]] = {}
+
+    def events(self, wire: str, batch: pa.RecordBatch) -> None:
+        """Queue event rows; a row group is written when there is enough for one."""
+        waiting = self._waiting.setdefault(wire, [])
+        waiting.append(batch)
+        rows, size = sum(b.num_rows for b in waiting), sum(b.nbytes for b in waiting)
+        if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES:
+            self._write(wire)
+
+    def refusals(self, wire: str, rows: list[dict[str, Any]]) -> None:
+        """Keep refusal rows of one source for the wire's refusal file."""
+        if rows:
+            self._refused.setdefault(wire, []).extend(rows)
+
+    def close(self) -> list[WrittenFile]:
+        """Finish all files; returns what was written."""
+        for wire in list(self._waiting):
+            self._write(wire)
+        done: list[WrittenFile] = []
+        for writer, relative in self._open.values():
+            writer.close()
+            done.append(describe(self._lake, relative))
+        for wire, rows in self._refused.items():
+            relative = self._relative("refusal", wire)
+            with parquet_writer(self._lake / relative, "refusal", level=LEVEL) as writer:
+                writer.write_table(pa.Table.from_pylist(rows, schema=arrow_schema("refusal")))
+            done.append(describe(self._lake, relative))
+        return done
+
+    def _write(self, wire: str) -> None:
+        waiting = self._waiting.pop(wire, [])
+        if not waiting:
+            return
+        if wire not in self._open:
+            relative = self._relative("event", wire)
+            self._open[wire] = (parquet_writer(self._lake / relative, "event", level=LEVEL), relative)
+        self._open[wire][0].write_table(pa.Table.from_batches(waiting), row_group_size=1 << 30)
+
+    def _relative(self, record: Record, wire: str) -> str:
+        return data_path(record, wire, self._ingest_id, self._number)

@@ -1,0 +1,32 @@
+-- Token usage
+-- row: one model request; or one run where only its total is known; or a cost without tokens (usage_source cost)
+-- from: usage_kept, run_states for exactness
+-- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache
+-- not counted: what usage_kept leaves out: usage_observations shows each row and why
+--   input_tokens is the whole input: uncached + cache_read + cache_write. output_tokens contains reasoning_tokens.
+--   is_side_call rows (a helper model) stand beside the run's tokens, not in them; their cost is part of the run's.
+--   is_lower_bound: the run's total, of which the row is a part, may be higher. ts of a total: its own, else the
+--   last time known of its run.
+CREATE OR REPLACE VIEW usage AS
+WITH placed AS (
+    SELECT
+        k.* EXCLUDE (ts, unknown_deltas),
+        CASE
+            WHEN k.ts IS NOT NULL THEN k.ts
+            WHEN k.usage_scope IN ('final', 'cumulative', 'cost') THEN s.last_seen_at
+        END AS ts,
+        CASE k.usage_scope
+            WHEN 'final' THEN false
+            WHEN 'delta' THEN NOT (s.is_whole AND k.unknown_deltas = 0)
+            WHEN 'cost' THEN NULL
+            ELSE true
+        END AS is_lower_bound,
+        s.is_counted
+    FROM usage_kept AS k JOIN run_states AS s ON s.run_id = k.run_id
+)
+SELECT
+    run_id, wire, request_id, model, ts, CAST(date_trunc('day', ts) AS DATE) AS day, usage_scope AS usage_source,
+    is_side_call, input_tokens, uncached_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
+    output_tokens, reasoning_tokens, input_tokens + output_tokens AS total_tokens, cost_usd, is_lower_bound,
+    is_counted, source_id, line, part, position
+FROM placed;

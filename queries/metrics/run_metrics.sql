@@ -1,0 +1,85 @@
+-- Runs in figures
+-- row: one run
+-- from: run_states, usage_kept, call_records, run_counts
+-- unknown: NULL = the run's stream cannot say, or no record of it did; never 0
+-- not counted: second copies of a run; is_counted is false where another run shows the same work
+--   Tokens leave side calls out, cost_usd does not. tokens_are_lower_bound and denials_are_lower_bound: the true figure
+--   may be higher. unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
+--   calls. rate_limit_* are NULL where the stream cannot speak of limits. Read from the parts of usage and tool_calls
+--   that need events alone, so that one query goes over the events four times, not ten.
+CREATE OR REPLACE VIEW run_metrics AS
+WITH tokens AS (
+    SELECT
+        run_id,
+        sum(input_tokens) FILTER (WHERE NOT is_side_call) AS input_tokens,
+        sum(uncached_input_tokens) FILTER (WHERE NOT is_side_call) AS uncached_input_tokens,
+        sum(cache_read_tokens) FILTER (WHERE NOT is_side_call) AS cache_read_tokens,
+        sum(cache_write_tokens) FILTER (WHERE NOT is_side_call) AS cache_write_tokens,
+        sum(cache_write_1h_tokens) FILTER (WHERE NOT is_side_call) AS cache_write_1h_tokens,
+        sum(output_tokens) FILTER (WHERE NOT is_side_call) AS output_tokens,
+        sum(reasoning_tokens) FILTER (WHERE NOT is_side_call) AS reasoning_tokens,
+        sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost,
+        bool_or(usage_scope IN ('snapshot', 'cumulative')) FILTER (WHERE NOT is_side_call) AS is_partial,
+        bool_or(usage_scope = 'delta') FILTER (WHERE NOT is_side_call) AS is_added_up,
+        max(unknown_deltas) FILTER (WHERE NOT is_side_call) AS unknown_deltas
+    FROM usage_kept
+    GROUP BY run_id
+), calls AS (
+    SELECT
+        run_id, count(*) AS tool_calls,
+        count(*) FILTER (WHERE is_error_last) AS failed_calls,
+        count(*) FILTER (WHERE NOT is_denied AND is_interrupted) AS interrupted,
+        count(*) FILTER (WHERE NOT is_denied AND call_id IS NOT NULL AND last_finish IS NULL) AS without_result,
+        count(*) FILTER (WHERE NOT is_denied AND call_id IS NOT NULL AND last_finish IS NULL AND starts = 0)
+            AS without_start
+    FROM (
+        SELECT
+            run_id, call_id, last_finish, starts,
+            coalesce(last_decision = last_denial, false) AS is_denied,
+            coalesce(last_interrupt = last_finish, false) AS is_interrupted,
+            coalesce(last_error = last_finish, false) AS is_error_last
+        FROM call_records
+    )
+    GROUP BY run_id
+), joined AS (
+    SELECT
+        s.*, t.* EXCLUDE (run_id), k.* EXCLUDE (run_id),
+        CASE WHEN c.tool_calls IS NULL THEN 0 ELSE c.tool_calls END AS tool_calls,
+        CASE WHEN c.failed_calls IS NULL THEN 0 ELSE c.failed_calls END AS failed_calls,
+        CASE WHEN c.run_id IS NULL THEN 0 ELSE c.interrupted END AS interrupted,
+        CASE WHEN c.run_id IS NULL THEN 0 ELSE c.without_result END AS without_result,
+        CASE WHEN c.run_id IS NULL THEN 0 ELSE c.without_start END AS without_start
+    FROM run_states AS s
+    LEFT JOIN tokens AS t ON t.run_id = s.run_id
+    LEFT JOIN calls AS c ON c.run_id = s.run_id
+    LEFT JOIN run_counts AS k ON k.run_id = s.run_id
+)
+SELECT
+    run_id, wire, adapter, task, variant, repetition, parent_run_id, started_at, ended_at, duration_ms, completeness,
+    completeness_reason, outcome, status, close_reason, event_lines AS events, refused_lines,
+    CAST(input_tokens AS BIGINT) AS input_tokens,
+    CAST(uncached_input_tokens AS BIGINT) AS uncached_input_tokens,
+    CAST(cache_read_tokens AS BIGINT) AS cache_read_tokens,
+    CAST(cache_write_tokens AS BIGINT) AS cache_write_tokens,
+    CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
+    CAST(output_tokens AS BIGINT) AS output_tokens,
+    CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
+    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens,
+    CASE
+        WHEN input_tokens IS NULL AND output_tokens IS NULL THEN NULL
+        ELSE is_partial OR (is_added_up AND NOT (is_whole AND unknown_deltas = 0))
+    END AS tokens_are_lower_bound,
+    requests, CAST(cost AS DOUBLE) AS cost_usd, tool_calls, failed_calls,
+    CASE WHEN speaks_decisions THEN denied_calls END AS denied_calls,
+    CASE WHEN speaks_decisions THEN NOT is_whole END AS denials_are_lower_bound,
+    CASE
+        WHEN speaks_results AND speaks_starts THEN interrupted + without_result - without_start
+        WHEN speaks_results THEN interrupted + without_result
+    END AS tool_calls_unfinished,
+    CASE WHEN speaks_results THEN completeness = 'closed' END AS unfinished_is_exact,
+    CASE WHEN speaks_starts THEN without_start END AS tool_calls_not_started,
+    CASE WHEN speaks_limits THEN rate_limit_samples END AS rate_limit_samples,
+    CASE WHEN speaks_limits THEN rate_limit_rejections END AS rate_limit_rejections,
+    rate_limit_peak_percent, rate_limit_markers, messages, errors, warnings, retries, compactions, opaque_records,
+    auth_expired, file_changes, same_run_as, is_counted
+FROM joined;

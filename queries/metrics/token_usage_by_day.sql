@@ -1,0 +1,34 @@
+-- Token usage by day
+-- row: one day, UTC
+-- from: token_usage
+-- unknown: day NULL = no time known; a sum is NULL where no row says the figure
+-- not counted: runs with is_counted false; the tokens of side calls (their cost is counted)
+CREATE OR REPLACE VIEW token_usage_by_day AS
+WITH sums AS (
+    SELECT
+        day, count(DISTINCT run_id) AS runs, CAST(sum(usage_rows) AS BIGINT) AS usage_rows,
+        sum(input_tokens) FILTER (WHERE NOT is_side_call) AS input_tokens,
+        sum(uncached_input_tokens) FILTER (WHERE NOT is_side_call) AS uncached_input_tokens,
+        sum(cache_read_tokens) FILTER (WHERE NOT is_side_call) AS cache_read_tokens,
+        sum(cache_write_tokens) FILTER (WHERE NOT is_side_call) AS cache_write_tokens,
+        sum(cache_write_1h_tokens) FILTER (WHERE NOT is_side_call) AS cache_write_1h_tokens,
+        sum(output_tokens) FILTER (WHERE NOT is_side_call) AS output_tokens,
+        sum(reasoning_tokens) FILTER (WHERE NOT is_side_call) AS reasoning_tokens,
+        sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost,
+        bool_or(is_lower_bound) FILTER (WHERE NOT is_side_call) AS is_lower_bound
+    FROM token_usage
+    WHERE is_counted
+    GROUP BY day
+)
+SELECT
+    day, runs, usage_rows,
+    CAST(input_tokens AS BIGINT) AS input_tokens,
+    CAST(uncached_input_tokens AS BIGINT) AS uncached_input_tokens,
+    CAST(cache_read_tokens AS BIGINT) AS cache_read_tokens,
+    CAST(cache_write_tokens AS BIGINT) AS cache_write_tokens,
+    CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
+    CAST(output_tokens AS BIGINT) AS output_tokens,
+    CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
+    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens,
+    CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
+FROM sums;
