@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from analytics import sqlfiles
 from analytics.errors import UsageError
+from analytics.formats import Format
 from analytics.lake import Store
 from analytics.sqlrun import Filters, Session, relations
 
@@ -24,8 +25,19 @@ if TYPE_CHECKING:
 
     from analytics.ingest import IngestReport
 
-REPORT_LAYERS = ("reports", "metrics", "facts", "lake")
-MAIN_REPORTS = ("coverage", "run_metrics", "denials", "rate_limit_windows")
+MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
+
+# a report has its own order, a metric that of its columns unless said otherwise here, a fact none but these
+ORDERS = {
+    "run_metrics": "started_at NULLS LAST, run_id",
+    "runs": "started_at NULLS LAST, run_id",
+    "denials": "denied_calls DESC, tool, evidence, decided_by, reason",
+    "tool_calls": "run_id, requested_at NULLS LAST, call_id, call_occurrence",
+    "events": "run_id, position",
+    "transcript": "run_id, position",
+    "refusals": "path, line NULLS FIRST, part",
+    "sources": "path, source_id",
+}
 
 _AGE = re.compile(r"(\d+)\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -72,7 +84,7 @@ class Lake:
     @property
     def exported(self) -> list[str]:
         """What `runlake export` writes unless told otherwise: all facts and metrics."""
-        return [name for name, file in _reportable().items() if file.layer in ("facts", "metrics")]
+        return [name for name, file in _relations().items() if file.layer in ("facts", "metrics")]
 
     def sql(
         self, query: str, *, wire: str | None = None, run: str | None = None, since: When | None = None,
@@ -85,31 +97,47 @@ class Lake:
         self, name: str, by: str | None = None, *, since: When | None = None, until: When | None = None,
         wire: str | None = None, run: str | None = None, where: str | None = None,
     ) -> duckdb.DuckDBPyRelation:  # fmt: skip
-        """The rows of one report: a metric, a fact or a report of `queries/`, filtered to some runs."""
-        query = report_sql(name, by)
-        if where is not None:
-            query = f"FROM (\n{query}\n)\nWHERE (\n{where}\n)"
-        return self._open().relation(query, _filters(wire, run, since, until))
+        """The rows of one report, or of a relation, filtered to some runs."""
+        return self._open().relation(report_sql(name, by, where), _filters(wire, run, since, until))
 
-    def reports(self) -> list[dict[str, str]]:
-        """What `report` can give: names, what a row of each is, and what they can be grouped by."""
+    def table(
+        self, name: str, *, since: When | None = None, until: When | None = None, wire: str | None = None,
+        run: str | None = None, where: str | None = None,
+    ) -> duckdb.DuckDBPyRelation:  # fmt: skip
+        """The rows of one relation of `tables`, also where a report has the same name."""
+        known = _relations()
+        if name not in known:
+            raise UsageError.unknown_name("relation", name, list(known))
+        return self._open().relation(_ordered(known[name], where), _filters(wire, run, since, until))
+
+    def reports(self) -> list[dict[str, Any]]:
+        """What `report` can give: names, what a row of each is, and what it can be grouped by."""
         return report_list()
 
     def runs(self, **filters: Any) -> duckdb.DuckDBPyRelation:
         """One row per run, with its metrics."""
-        return self.report("run_metrics", **filters)
+        return self.table("run_metrics", **filters)
 
     def show(self, run: str) -> duckdb.DuckDBPyRelation:
         """What happened in one run, in order."""
-        return self.report("transcript", run=run)
+        return self.table("transcript", run=run)
 
     def refused(self, **filters: Any) -> duckdb.DuckDBPyRelation:
         """One row per refused line or file, with the reason and the bytes."""
-        return self.report("refusals", **filters)
+        return self.table("refusals", **filters)
 
     def check(self) -> dict[str, duckdb.DuckDBPyRelation]:
         """The rows each check finds wrong, by check; a sound lake has none."""
         return {file.name: self._open().relation(_select(file)) for file in sqlfiles.in_layer("checks")}
+
+    def export(
+        self, folder: str | os.PathLike[str], *names: str, format: Format = "parquet", **filters: Any,  # noqa: A002
+    ) -> list[Path]:  # fmt: skip
+        """Writes relations (all facts and metrics, unless named) to a folder, one file each."""
+        from analytics.export import Options, write_folder  # noqa: PLC0415 (not for readers of relations)
+
+        rows = {name: self.table(name, **filters) for name in names or self.exported}
+        return [file for file, _ in write_folder(rows, Path(folder), Options(format))]
 
     def ingest(
         self, *paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], **options: Any
@@ -163,35 +191,53 @@ def _select(file: sqlfiles.SqlFile) -> str:
     return f"FROM {file.relation}" if file.relation is not None else file.text.strip().rstrip(";")
 
 
+def _ordered(file: sqlfiles.SqlFile, where: str | None) -> str:
+    """The rows of a file that meet the condition, in an order that is the same each time."""
+    query = _select(file)
+    if where is not None:
+        query = f"FROM (\n{query}\n)\nWHERE (\n{where}\n)"
+    order = None if file.layer == "reports" else ORDERS.get(file.name, "ALL" if file.layer == "metrics" else None)
+    return query if order is None else f"{query}\nORDER BY {order}"
+
+
 @cache
-def _reportable() -> dict[str, sqlfiles.SqlFile]:
-    """By name, what `report` takes; of two layers that use one name, the one nearer to the reader."""
-    return {file.name: file for layer in reversed(REPORT_LAYERS) for file in sqlfiles.in_layer(layer)}
+def _relations() -> dict[str, sqlfiles.SqlFile]:
+    """The files that create a relation a query can name, by that name."""
+    return {file.relation: file for file in sqlfiles.load() if file.relation is not None}
 
 
-def report_sql(name: str, by: str | None = None) -> str:
-    """The query of a report, grouped as asked."""
-    known = _reportable()
-    file = known.get(name)
+@cache
+def _reports() -> dict[str, sqlfiles.SqlFile]:
+    return {file.name: file for file in sqlfiles.in_layer("reports")}
+
+
+def _groupings(name: str) -> list[str]:
+    """What a report can be grouped by: it has a file for each."""
+    prefix = f"{name}_by_"
+    return sorted(other.removeprefix(prefix) for other in _reports() if other.startswith(prefix))
+
+
+def report_sql(name: str, by: str | None = None, where: str | None = None) -> str:
+    """The query of a report, grouped and narrowed; a relation that no report is named after will do, too."""
+    reports = _reports()
+    file = reports.get(name) or _relations().get(name)
     if file is None:
-        raise UsageError.unknown_name("report", name, list(known))
-    if by is None:
-        return _select(file)
-    grouped = known.get(f"{name}_by_{by}")
-    if grouped is None:
-        prefix = f"{name}_by_"
-        raise UsageError.unknown_name(
-            f"grouping of {name} by", by, [n.removeprefix(prefix) for n in known if n.startswith(prefix)]
-        )
-    return _select(grouped)
+        raise UsageError.unknown_name("report", name, list(reports))
+    if by is not None:
+        if by not in _groupings(name):
+            raise UsageError.unknown_name(f"grouping of {name} by", by, _groupings(name))
+        file = reports[f"{name}_by_{by}"]
+    return _ordered(file, where)
 
 
-def report_list() -> list[dict[str, str]]:
-    """Name, layer, and what a row is, of everything `report` takes."""
-    known = _reportable()
+def report_list() -> list[dict[str, Any]]:
+    """The reports: name, what it can be grouped by, what a row is."""
+    reports = _reports()
+    grouped = {f"{name}_by_{by}" for name in reports for by in _groupings(name)}
     return [
-        {"report": name, "layer": file.layer, "one_row_is": file.row, "title": file.title}
-        for name, file in sorted(known.items(), key=lambda item: (REPORT_LAYERS.index(item[1].layer), item[0]))
+        {"report": name, "by": _groupings(name), "one_row_is": file.row, "title": file.title}
+        for name, file in reports.items()
+        if name not in grouped
     ]
 
 

@@ -1,15 +1,18 @@
-"""Bytes to decoded lines: a block of many lines (of one or of many sources) at once, line by line only around a bad one.
+"""Bytes to decoded lines: a block of many lines, of one or of many sources, is decoded chunk by chunk in C.
 
-`Decoder.decode_lines` ignores newlines, so a block is good only if each line starts with `{`, ends with `}` (before an
+`Decoder.decode_lines` ignores newlines, so a chunk is good only if each line starts with `{`, ends with `}` (before an
 optional CR) and there are as many objects as lines. UTF-8 is checked by Arrow over the whole block, since msgspec
-accepts bad UTF-8 in fields it skips.
+accepts bad UTF-8 in fields it skips. A bad line costs its own chunk a second look, line by line, and nothing else.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -19,8 +22,12 @@ import pyarrow as pa
 from analytics.redact import Redactor
 from analytics.wires.base import Context, Refusal, Wire
 
-CHUNK_LINES = 64
+CHUNK_LINES = 32
+STRETCH_BYTES = 128 << 10  # what is searched for newlines at once: its flags stay in the cache
+MANY_PIECES = 128
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+Buffer = bytes | bytearray
 
 
 @dataclass(slots=True)
@@ -33,15 +40,16 @@ class Lines:
     ends: Ints
 
     @classmethod
-    def find(cls, buffer: memoryview) -> Lines:
-        """All lines of a buffer that ends with a newline."""
-        octets = np.frombuffer(buffer, np.uint8)
-        ends = np.flatnonzero(octets == 10)
+    def find(cls, buffer: Buffer, size: int) -> Lines:
+        """All lines of the first `size` bytes of a buffer, the last of which is a newline."""
+        octets = np.frombuffer(buffer, np.uint8, size)
+        stretches = range(0, size, STRETCH_BYTES)
+        ends = np.concatenate([np.flatnonzero(octets[at : at + STRETCH_BYTES] == 10) + at for at in stretches])
         starts = np.empty(len(ends), np.int64)
         if len(ends):
             starts[0] = 0
             starts[1:] = ends[:-1] + 1
-        return cls(buffer, octets, starts, ends)
+        return cls(memoryview(buffer), octets, starts, ends)
 
     @classmethod
     def of(cls, texts: list[bytes]) -> Lines:
@@ -54,13 +62,55 @@ class Lines:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def slice(self, first: int, last: int) -> Lines:
-        """Lines first … last-1, sharing the buffer."""
-        return Lines(self.buffer, self.octets, self.starts[first:last], self.ends[first:last])
-
     def line(self, j: int) -> bytes:
         """The bytes of line j without its newline."""
         return bytes(self.buffer[self.starts[j] : self.ends[j]])
+
+    def odd(self, max_bytes: int) -> Flags:
+        """Which lines are no JSON object by their ends, or too long."""
+        lengths = self.ends - self.starts
+        last = self.octets[self.ends - 1]  # of an empty line it is the newline before, or any byte: too short anyway
+        carriage = last == 13
+        if carriage.any():
+            last = self.octets[self.ends - 1 - carriage]
+        found: Flags = (lengths < 2 + carriage) | (lengths > max_bytes) | (last != 125)
+        found |= self.octets[self.starts] != 123
+        return found
+
+    def texts(self, buffer: Buffer) -> pa.StringArray:
+        """The lines as Arrow strings over a copy of the buffer without its newlines."""
+        offsets = np.zeros(len(self) + 1, np.int32)
+        np.cumsum(self.ends - self.starts, out=offsets[1:])
+        size = int(self.ends[-1]) + 1
+        whole = buffer if size * 2 > len(buffer) else buffer[:size]
+        text = whole.replace(b"\n", b"")
+        return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+@dataclass(slots=True)
+class Payload:
+    """The texts of a block, one per line, and what stands in place of some: redacted text, or None for no UTF-8."""
+
+    texts: pa.StringArray
+    instead: dict[int, str | None] = field(default_factory=dict)
+
+    def pieces(self, dropped: Collection[int], behind: Mapping[int, int]) -> list[pa.StringArray]:
+        """The payload column, without the dropped lines and with so many NULLs behind others; slices, no copies."""
+        pieces: list[pa.StringArray] = []
+        at = 0
+        for j in sorted({*dropped, *self.instead, *behind}):
+            is_kept = j not in dropped
+            stop = j + (is_kept and j not in self.instead)
+            if stop > at:
+                pieces.append(self.texts.slice(at, stop - at))
+            if is_kept and j in self.instead:
+                pieces.append(pa.array([self.instead[j]], pa.string()))
+            if is_kept and j in behind:
+                pieces.append(pa.nulls(behind[j], pa.string()))
+            at = j + 1
+        if at < len(self.texts):
+            pieces.append(self.texts.slice(at))
+        return [pa.concat_arrays(pieces)] if len(pieces) > MANY_PIECES else pieces
 
 
 @dataclass(slots=True)
@@ -74,21 +124,18 @@ class Refused:
 
 @dataclass(slots=True)
 class Decoded:
-    """Good lines: `index` into the Lines, the objects, the payload beside them (redacted), and what was left out."""
+    """The good lines of a block: `index` into the Lines, the objects, the payload beside them, and what was left out.
+
+    Keys of the dictionaries are indices into the Lines, too.
+    """
 
     index: Ints
     objects: list[Any]
-    payload: pa.StringArray
+    payload: Payload
     refused: list[Refused] = field(default_factory=list)
     blanks: list[tuple[int, bytes]] = field(default_factory=list)
-    raw: dict[int, bytes] = field(default_factory=dict)  # position → bytes that are no UTF-8 text
-    redactions: dict[int, int] = field(default_factory=dict)  # position → count
-
-    def slice(self, first: int, last: int) -> Decoded:
-        """The same of lines first … last-1, where every line is good."""
-        redactions = {j - first: n for j, n in self.redactions.items() if first <= j < last}
-        payload = self.payload.slice(first, last - first)
-        return Decoded(np.arange(last - first), self.objects[first:last], payload, redactions=redactions)
+    raw: dict[int, bytes] = field(default_factory=dict)  # bytes that are no UTF-8 text
+    redactions: dict[int, int] = field(default_factory=dict)  # how many
 
 
 @dataclass(slots=True)
@@ -101,61 +148,82 @@ class LineDecoder:
     redactor: Redactor | None
     max_line_bytes: int
 
-    def fast(self, lines: Lines) -> tuple[list[Any], pa.StringArray] | None:
-        """All lines at once, or None if any of them needs a closer look."""
+    def decode(
+        self, lines: Lines, texts: pa.StringArray, firsts: Sequence[int], contexts: Sequence[Context]
+    ) -> Decoded:
+        """Whole lines, whatever they hold; source k begins at line `firsts[k]`."""
         n = len(lines)
-        lengths = lines.ends - lines.starts
-        if n == 0 or int(lengths.min()) < 2 or int(lengths.max()) > self.max_line_bytes:
-            return None
-        last = lines.octets[lines.ends - 1]
-        carriage = last == 13
-        if carriage.any():
-            if int(lengths[carriage].min()) < 3:
-                return None
-            last = lines.octets[lines.ends - 1 - carriage]
-        if not ((lines.octets[lines.starts] == 123).all() and (last == 125).all()):
-            return None
-        first, end = int(lines.starts[0]), int(lines.ends[-1]) + 1
-        view = lines.buffer[first:end]
-        payload = _payload(view, lines, lengths)
-        try:
-            payload.validate(full=True)
-            objects = self.decoder.decode_lines(view)
-        except (msgspec.MsgspecError, pa.ArrowInvalid, UnicodeDecodeError, RecursionError):
-            return None
-        return (objects, payload) if len(objects) == n else None
+        odd, broken = lines.odd(self.max_line_bytes), not_utf8(texts)
+        odd[broken] = True
+        doubtful = set((np.flatnonzero(odd) // CHUNK_LINES).tolist())
+        out = Decoded(np.arange(n), [], Payload(texts))
+        left_out: list[int] = []
+        cuts = [*lines.starts[::CHUNK_LINES].tolist(), int(lines.ends[-1]) + 1]
+        for number, (start, end) in enumerate(pairwise(cuts)):
+            first = number * CHUNK_LINES
+            size = min(CHUNK_LINES, n - first)
+            if number not in doubtful:
+                try:
+                    found = self.decoder.decode_lines(lines.buffer[start:end])
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    pass
+                else:
+                    if len(found) == size:
+                        out.objects += found
+                        continue
+            for j in range(first, first + size):
+                ctx = contexts[bisect_right(firsts, j) - 1]
+                if not self._closely(j, lines.line(j), ctx, out, is_plain=not odd[j]):
+                    left_out.append(j)
+        if left_out:
+            out.index = np.delete(out.index, left_out)
+        self.redact(out, broken)
+        return out
 
-    def decode(self, lines: Lines, ctx: Context) -> Decoded:
-        """Lines of one source, whatever they hold."""
-        fast = self.fast(lines)
-        if fast is not None:
-            decoded = Decoded(np.arange(len(lines)), *fast)
-        else:
-            decoded = self._closely(lines, ctx)
-        self.redact(decoded)
-        return decoded
+    def _closely(self, j: int, line: bytes, ctx: Context, out: Decoded, *, is_plain: bool) -> bool:
+        """One line of a chunk that holds a bad one; True if it is an event. `is_plain`: nothing odd is known of it."""
+        if is_plain:
+            try:
+                out.objects.append(self.decoder.decode(line))
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                pass
+            else:
+                return True
+        if not line.strip(b" \t\r"):
+            out.blanks.append((j, line))
+            return False
+        found = self.one(line, ctx)
+        if isinstance(found, Refusal):
+            out.refused.append(Refused(j, found, line))
+            return False
+        if not is_utf8(line):
+            out.raw[j] = line
+            out.payload.instead[j] = None
+        out.objects.append(found)
+        return True
 
-    def redact(self, decoded: Decoded) -> None:
+    def redact(self, decoded: Decoded, unreadable: Sequence[int] = ()) -> None:
         """Replace secrets in the payload, and decode a changed line anew so that no column keeps one."""
         if self.redactor is None or not decoded.objects:
             return
-        suspects = self.redactor.suspects(decoded.payload)
+        texts, places = decoded.payload.texts, None
+        if len(unreadable):
+            places = np.delete(np.arange(len(texts)), unreadable)
+            texts = texts.take(pa.array(places))
+        suspects = self.redactor.suspects(texts)
         if suspects is None:
             return
-        changed: dict[int, str] = {}
-        for j in suspects.tolist():
-            text = decoded.payload[j].as_py()
-            if text is None:
-                continue
-            clean, count = self.redactor.json_line(text)
+        if places is not None:
+            suspects = places[suspects]
+        at = np.searchsorted(decoded.index, suspects)
+        for j, row in zip(suspects.tolist(), at.tolist(), strict=True):
+            if row == len(decoded.index) or decoded.index[row] != j:
+                continue  # a refused line; what is kept of it is redacted where it is refused
+            clean, count = self.redactor.json_line(decoded.payload.texts[j].as_py())
             if count:
-                changed[j] = clean
+                decoded.payload.instead[j] = clean
                 decoded.redactions[j] = count
-        if not changed:
-            return
-        for j, clean in changed.items():
-            decoded.objects[j] = self._again(clean.encode(), decoded.objects[j])
-        decoded.payload = _replace(decoded.payload, changed)
+                decoded.objects[row] = self._again(clean.encode(), decoded.objects[row])
 
     def _again(self, clean: bytes, before: Any) -> Any:
         try:
@@ -167,40 +235,6 @@ class LineDecoder:
                 name = type(before).__name__
                 raise AssertionError(f"a redacted {name} line no longer decodes; please report this as a bug") from None
             return accepted
-
-    def _closely(self, lines: Lines, ctx: Context) -> Decoded:
-        """Chunk by chunk; a chunk with a bad line goes line by line."""
-        index: list[int] = []
-        objects: list[Any] = []
-        payloads: list[pa.StringArray] = []
-        out = Decoded(np.empty(0, np.int64), objects, pa.array([], pa.string()))
-        for first in range(0, len(lines), CHUNK_LINES):
-            chunk = lines.slice(first, min(first + CHUNK_LINES, len(lines)))
-            fast = self.fast(chunk)
-            if fast is not None:
-                index.extend(range(first, first + len(chunk)))
-                objects.extend(fast[0])
-                payloads.append(fast[1])
-                continue
-            texts: list[bytes | None] = []
-            for j in range(len(chunk)):
-                line = chunk.line(j)
-                if not line.strip(b" \t\r"):
-                    out.blanks.append((first + j, line))
-                    continue
-                found = self.one(line, ctx)
-                if isinstance(found, Refusal):
-                    out.refused.append(Refused(first + j, found, line))
-                    continue
-                if not is_utf8(line):
-                    out.raw[len(objects)] = line
-                texts.append(None if len(objects) in out.raw else line)
-                index.append(first + j)
-                objects.append(found)
-            payloads.append(pa.array(texts, pa.binary()).cast(pa.string()))
-        out.index = np.array(index, np.int64)
-        out.payload = pa.concat_arrays(payloads) if payloads else out.payload
-        return out
 
     def one(self, line: bytes, ctx: Context) -> Any | Refusal:
         """One line: the decoded object, or why it is refused."""
@@ -245,23 +279,24 @@ class LineDecoder:
         end = _object_end(line)
         known = self._checked(line[:end], ctx) if 0 < end < len(line) else None
         run_id = known.run_id if isinstance(known, Refusal) else getattr(known, "run", getattr(known, "run_id", None))
-        return Refusal("trailing_text", f"{len(line) - end} bytes follow the object", run_id if isinstance(run_id, str) else None)
+        run_id = run_id if isinstance(run_id, str) else None
+        return Refusal("trailing_text", f"{len(line) - end} bytes follow the object", run_id)
 
 
-def _payload(view: memoryview, lines: Lines, lengths: Ints) -> pa.StringArray:
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    text = bytes(view).replace(b"\n", b"")
-    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(text))
-
-
-def _replace(payload: pa.StringArray, changed: dict[int, str]) -> pa.StringArray:
-    pieces: list[pa.StringArray] = []
+def not_utf8(texts: pa.StringArray) -> list[int]:
+    """Indices of the texts that are not UTF-8. Arrow names only the first it finds."""
+    found: list[int] = []
     at = 0
-    for j in sorted(changed):
-        pieces += [payload.slice(at, j - at), pa.array([changed[j]], pa.string())]
-        at = j + 1
-    return pa.concat_arrays([*pieces, payload.slice(at)])
+    while at < len(texts):
+        try:
+            texts.slice(at).validate(full=True)
+        except pa.ArrowInvalid as error:
+            at += int(str(error).rsplit(" ", 1)[1])
+            found.append(at)
+            at += 1
+        else:
+            break
+    return found
 
 
 def _object_end(line: bytes) -> int:
@@ -292,4 +327,3 @@ def _json_type(value: Any) -> str:
 def sha256(data: bytes) -> str:
     """Digest of refused bytes before redaction."""
     return hashlib.sha256(data).hexdigest()
-

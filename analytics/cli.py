@@ -57,6 +57,8 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if type(error).__name__ == "InterruptException" or str(error) == "Query interrupted":  # DuckDB's Ctrl-C
+            return 130
         if debug:
             raise
         return _explain(error)

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from analytics.schema import EVENT, Column, arrow_schema, arrow_type
+from analytics.blocks import Decoded
+from analytics.schema import EVENT, Column, Type, arrow_schema, arrow_type
 from analytics.wires.base import MAX_INT, Refusal, Rows
 
 INHERITED = ("run_id", "run_id_origin", "seq", "ts", "ts_origin", "event")
 PLACED = frozenset({"wire", "source_id", "line", "part", "byte_offset", "payload", "raw", "redactions"})
 COLUMNS: tuple[Column, ...] = tuple(c for c in EVENT if c.name not in PLACED)
+PAYLOAD_AT = arrow_schema("event").get_field_index("payload")
+BESIDE_PAYLOAD = arrow_schema("event").remove(PAYLOAD_AT)
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+DTYPES: dict[str, Any] = {"int": np.int64, "time": np.int64, "float": np.float64, "bool": np.bool_}
 
 
 @dataclass(slots=True)
 class Placed:
-    """Rows of one span, and where its lines stand."""
+    """Rows of one span; the first is row `first` of the block."""
 
     rows: Rows
     source_id: str
-    line: Ints
-    byte_offset: Ints
-    payload: pa.StringArray
-    raw: dict[int, bytes] = field(default_factory=dict)
-    redactions: dict[int, int] = field(default_factory=dict)
+    first: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """Event rows of a block: all columns but the payload, and the payload in pieces."""
+
+    rows: pa.RecordBatch
+    payload: list[pa.StringArray]
+    payload_bytes: int
 
 
 def refuse_wide_integers(rows: Rows) -> None:
@@ -38,17 +49,14 @@ def refuse_wide_integers(rows: Rows) -> None:
         if column.type not in ("int", "time"):
             continue
         name = column.name
-        dense = rows.columns.get(name)
-        places, values = rows.sparse.get(name, ([], []))
-        cells = enumerate(dense) if dense is not None else zip(places, values, strict=True)
-        wide = [i for i, value in cells if not _fits(value)]
-        wide += [i for i, part in rows.parts if not _fits(part.get(name))]
+        wide = [i for i, part in rows.parts if not _fits(part.get(name))]
+        for places, said in rows.said(name):
+            wide += [i for i, value in zip(places, said, strict=True) if not _fits(value)]
         for i in wide:
             rows.refused.setdefault(i, Refusal("number_out_of_range", f"{name} does not fit 64 bits"))
-        if wide and dense is not None:
-            rows.columns[name] = [value if _fits(value) else None for value in dense]
-        elif wide:
-            rows.sparse[name] = (places, [value if _fits(value) else None for value in values])
+        for _, said in rows.said(name) if wide else ():
+            if isinstance(said, list):
+                said[:] = [value if _fits(value) else None for value in said]
     rows.parts = [(i, values) for i, values in rows.parts if i not in rows.refused]
 
 
@@ -56,117 +64,248 @@ def _fits(value: Any) -> bool:
     return not isinstance(value, int) or -MAX_INT - 1 <= value <= MAX_INT
 
 
-@dataclass(frozen=True, slots=True)
-class _Insert:
-    """A part to be inserted behind row `at` of the batch."""
+@dataclass(slots=True)
+class _Parts:
+    """The parts of a block's lines: part k is of row `at[k]`, and stands at `places[k]` of the `total` final rows."""
 
-    at: int
-    number: int
-    values: dict[str, Any]
-    span: int
-    row: int
+    at: Ints
+    numbers: list[int]
+    values: list[dict[str, Any]]
+    total: int
+    places: Ints = field(init=False)
+    rows: Ints = field(init=False)  # per final row the row it is of
+    shifts: Ints = field(init=False)  # per row how many parts stand before it
+    names: set[str] = field(init=False)  # the columns that some part names
+
+    def __post_init__(self) -> None:
+        rows = np.arange(self.total - len(self.at))
+        self.places = self.at + 1 + np.arange(len(self.at))
+        self.rows = np.insert(rows, self.at + 1, self.at) if len(self.at) else rows
+        self.shifts = np.searchsorted(self.at, rows)
+        self.names = {name for values in self.values for name in values}
+
+    def widened(self, values: Ints) -> Ints:
+        """A part has what its line has."""
+        return values[self.rows] if len(self.at) else values
 
 
-def batch(spans: Sequence[Placed]) -> pa.RecordBatch:
-    """One record batch of all spans, in order. Raises OverflowError on an integer beyond 64 bits."""
+@dataclass(slots=True)
+class _Cells:
+    """What the spans of a block say of one column: (first row, count, values) or (places, values)."""
+
+    dense: list[tuple[int, int, Sequence[Any]]] = field(default_factory=list)
+    constant: list[tuple[int, int, Any]] = field(default_factory=list)
+    places: list[Ints] = field(default_factory=list)
+    values: list[Sequence[Any]] = field(default_factory=list)
+
+
+def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: Ints) -> Batch:
+    """The event rows of a block, in order. Raises OverflowError on an integer beyond 64 bits."""
+    n = len(line)
+    parts = _parts(spans, n)
+    said = _cells(spans)
+    arrays: dict[str, pa.Array] = {}
+    for column in COLUMNS:
+        cells = said.get(column.name)
+        arrays[column.name] = _column(column, cells or _Cells(), n, parts)
     sizes = [span.rows.n for span in spans]
-    n = sum(sizes)
-    starts = np.cumsum([0, *sizes])
-    inserts = _inserts(spans, starts)
-    at = np.array([insert.at for insert in inserts], np.int64)
-    arrays: dict[str, pa.Array] = {column.name: _column(column, spans, n, inserts) for column in COLUMNS}
-    arrays["source_id"] = _repeated([span.source_id for span in spans], sizes, at)
-    arrays["line"] = pa.array(_widened(np.concatenate([span.line for span in spans]), at))
-    arrays["byte_offset"] = pa.array(_widened(np.concatenate([span.byte_offset for span in spans]), at))
-    part, redactions = np.zeros(n + len(at), np.int64), _counts(spans, starts, n)
-    if inserts:
-        part[at + 1 + np.arange(len(at))] = [insert.number for insert in inserts]
-        redactions = np.insert(redactions, at + 1, 0)
-    arrays["part"], arrays["redactions"] = pa.array(part), pa.array(redactions)
-    arrays["raw"] = _raw(spans, starts, n, inserts)
-    payload = spans[0].payload if len(spans) == 1 else pa.concat_arrays([span.payload for span in spans])
-    arrays["payload"] = _with_gaps(payload, at)
-    schema = arrow_schema("event")
-    made = pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
-    refused = [int(starts[k]) + i for k, span in enumerate(spans) for i in span.rows.refused]
-    if not refused:
-        return made
-    kept = np.ones(n, bool)
-    kept[refused] = False
-    return made.filter(pa.array(np.insert(kept, at + 1, kept[at]) if inserts else kept))
+    source = parts.widened(np.repeat(np.arange(len(spans)), sizes))
+    arrays["source_id"] = pa.array([span.source_id for span in spans], pa.string()).take(pa.array(source))
+    arrays["line"], arrays["byte_offset"] = pa.array(parts.widened(line)), pa.array(parts.widened(byte_offset))
+    number, redactions = np.zeros(parts.total, np.int64), np.zeros(n, np.int64)
+    number[parts.places] = parts.numbers
+    for row, count in by_row(decoded.redactions, decoded.index).items():
+        redactions[row] = count
+    redactions = parts.widened(redactions)
+    redactions[parts.places] = 0
+    arrays["part"], arrays["redactions"] = pa.array(number), pa.array(redactions)
+    arrays["raw"] = _raw(decoded, parts)
+    made = pa.RecordBatch.from_arrays([arrays[name] for name in BESIDE_PAYLOAD.names], schema=BESIDE_PAYLOAD)
+    refused = [span.first + i for span in spans for i in span.rows.refused]
+    if refused:
+        kept = np.ones(n, np.int64)
+        kept[refused] = 0
+        made = made.filter(pa.array(parts.widened(kept) == 1))
+    payload = _payload(decoded, parts, refused)
+    return Batch(made, payload, sum(piece.nbytes for piece in payload))
 
 
-def _inserts(spans: Sequence[Placed], starts: Ints) -> list[_Insert]:
-    made: list[_Insert] = []
-    for k, span in enumerate(spans):
-        before = -1
-        number = 0
-        for i, values in sorted(span.rows.parts, key=lambda part: part[0]):
+def by_row(by_line: Mapping[int, Any], index: Ints) -> dict[int, Any]:
+    """The same, keyed by row: the place of the line in `index`."""
+    if not by_line:
+        return {}
+    return dict(zip(np.searchsorted(index, list(by_line)).tolist(), by_line.values(), strict=True))
+
+
+def _payload(decoded: Decoded, parts: _Parts, refused: list[int]) -> list[pa.StringArray]:
+    """The payload of all rows; a line that gave no row is left out."""
+    index = decoded.index
+    dropped = set(index[refused].tolist())
+    if len(index) < len(decoded.payload.texts):
+        is_bad = np.ones(len(decoded.payload.texts), bool)
+        is_bad[index] = False
+        dropped.update(np.flatnonzero(is_bad).tolist())
+    behind: dict[int, int] = {}
+    for j in index[parts.at].tolist():
+        behind[j] = behind.get(j, 0) + 1
+    return decoded.payload.pieces(dropped, behind)
+
+
+def _parts(spans: Sequence[Placed], n: int) -> _Parts:
+    at: list[int] = []
+    numbers: list[int] = []
+    values: list[dict[str, Any]] = []
+    for span in spans:
+        before = number = -1
+        for i, said in sorted(span.rows.parts, key=lambda part: part[0]):
             number = number + 1 if i == before else 1
             before = i
-            made.append(_Insert(int(starts[k]) + i, number, values, k, i))
-    return made
+            at.append(span.first + i)
+            numbers.append(number)
+            values.append(said)
+    return _Parts(np.array(at, np.int64), numbers, values, n + len(at))
 
 
-def _widened(values: Ints, at: Ints) -> Ints:
-    return np.insert(values, at + 1, values[at]) if len(at) else values
+def _cells(spans: Sequence[Placed]) -> dict[str, _Cells]:
+    """What the rows of all spans say, per column."""
+    said: dict[str, _Cells] = {}
 
+    def of(name: str) -> _Cells:
+        cells = said.get(name)
+        if cells is None:
+            cells = said[name] = _Cells()
+        return cells
 
-def _column(column: Column, spans: Sequence[Placed], n: int, inserts: list[_Insert]) -> pa.Array:
-    name = column.name
-    said = any(name in span.rows.columns or name in span.rows.constants for span in spans)
-    if not said:
-        return _sparse(column, spans, n, inserts)
-    pieces: list[Iterable[Any]] = []
     for span in spans:
-        values = span.rows.columns.get(name)
-        if values is not None:
-            pieces.append(values)
-        elif name in span.rows.sparse:
-            known = dict(zip(*span.rows.sparse[name], strict=True))
-            pieces.append([known.get(i) for i in range(span.rows.n)])
+        rows, first = span.rows, span.first
+        for name, column in rows.columns.items():
+            of(name).dense.append((first, rows.n, column))
+        for name, value in rows.constants.items():
+            of(name).constant.append((first, rows.n, value))
+        for name, (places, values) in rows.sparse.items():
+            cells = of(name)
+            cells.places.append(np.array(places, np.int64) + first)
+            cells.values.append(values)
+        for places, columns in rows.filled:
+            at = np.array(places, np.int64) + first
+            for name, values in columns.items():
+                cells = of(name)
+                cells.places.append(at)
+                cells.values.append(values)
+    return said
+
+
+def _column(column: Column, cells: _Cells, n: int, parts: _Parts) -> pa.Array:
+    """A column of all rows, by the cheapest way that what was said of it allows."""
+    name = column.name
+    if cells.dense or cells.constant or (name in INHERITED and len(parts.at)):
+        made = _full(column, cells, n)
+        if not len(parts.at):
+            return made
+        if name in INHERITED and name not in parts.names:
+            return made.take(pa.array(parts.rows))
+        order = parts.rows.copy()
+        order[parts.places] = np.arange(n, parts.total)
+        said = [values.get(name) for values in parts.values]
+        if name in INHERITED:
+            inherited = made.take(pa.array(parts.at))
+            own = (inherited.view(pa.int64()) if column.type == "time" else inherited).to_pylist()
+            said = [values.get(name, own[k]) for k, values in enumerate(parts.values)]
+        return pa.concat_arrays([made, _array(said, column)]).take(pa.array(order))
+    new = [values.get(name) for values in parts.values] if name in parts.names else []
+    if not cells.places and not new:
+        return _nulls(column.type, parts.total)
+    found = list(chain.from_iterable(cells.values))
+    at = np.concatenate([*cells.places, np.empty(0, np.int64)])
+    if len(parts.at):
+        at += parts.shifts[at]  # a row moves behind the parts before it
+    if new:
+        at, found = np.concatenate([at, parts.places]), found + new
+    return _scatter(_array(found, column), at, parts.total, column)
+
+
+def _full(column: Column, cells: _Cells, n: int) -> pa.Array:
+    """A column that some spans say for each of their rows, without parts."""
+    if cells.dense or sum(count for _, count, _ in cells.constant) < n:
+        return _joined(column, cells, n)
+    values = _array([value for _, _, value in cells.constant], column)
+    index = np.repeat(np.arange(len(values)), [count for _, count, _ in cells.constant])
+    return values.take(pa.array(index))
+
+
+def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
+    """A column that is said in several ways; neighbouring lists become one array."""
+    beside = _nulls(column.type, n)
+    if cells.places:
+        values = list(chain.from_iterable(cells.values))
+        beside = _scatter(_array(values, column), np.concatenate(cells.places), n, column)
+    full: list[tuple[int, int, Any]] = [
+        *cells.dense,
+        *((first, count, [value] * count) for first, count, value in cells.constant),
+    ]
+    pieces: list[pa.Array] = []
+    run: list[Any] = []
+    at = 0
+    for first, count, values in sorted(full, key=lambda piece: piece[0]):
+        if run and (first > at or isinstance(values, pa.Array)):
+            pieces.append(_array(run, column))
+            run = []
+        if first > at:
+            pieces.append(beside.slice(at, first - at))
+        if isinstance(values, pa.Array):
+            pieces.append(values.view(arrow_type(column.type)))
         else:
-            pieces.append(repeat(span.rows.constants.get(name), span.rows.n))
-    merged = list(chain.from_iterable(pieces)) if len(pieces) > 1 else list(pieces[0])
-    if inserts:
-        inherits = name in INHERITED
-        wide: list[Any] = []
-        done = 0
-        for insert in inserts:
-            end = insert.at + 1
-            if end > done:
-                wide += merged[done:end]
-                done = end
-            wide.append(_value(name, insert, spans) if inherits else insert.values.get(name))
-        merged = wide + merged[done:]
-    return _array(merged, column)
+            run += values
+        at = first + count
+    if run:
+        pieces.append(_array(run, column))
+    if at < n:
+        pieces.append(beside.slice(at))
+    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
 
 
-def _sparse(column: Column, spans: Sequence[Placed], n: int, inserts: list[_Insert]) -> pa.Array:
-    """A column few rows of which are set: its values, taken to their places."""
-    name = column.name
-    places: list[int] = []
-    values: list[Any] = []
-    start = 0
-    for span in spans:
-        found = span.rows.sparse.get(name)
-        if found:
-            places += [start + i for i in found[0]] if start else found[0]
-            values += found[1]
-        start += span.rows.n
-    total = n + len(inserts)
-    if not places and not any(name in insert.values for insert in inserts):
-        return pa.nulls(total, arrow_type(column.type))
-    at = np.array(places, np.int64)
-    if inserts:
-        at += np.searchsorted(np.array([insert.at for insert in inserts]), at)  # a row moves behind the parts before it
-        inherits = name in INHERITED
-        new = [_value(name, insert, spans) if inherits else insert.values.get(name) for insert in inserts]
-        rows = [insert.at + 1 + j for j, insert in enumerate(inserts)]
-        at, values = np.concatenate([at, np.array(rows, np.int64)]), values + new
-    index = np.full(total, -1, np.int64)
-    index[at] = np.arange(len(at))
-    return _array(values, column).take(pa.array(index, mask=index < 0))
+def _scatter(values: pa.Array, at: Ints, total: int, column: Column) -> pa.Array:
+    """Values put at their places, NULL everywhere else; of several for one place the last holds."""
+    if values.null_count:
+        at = at[values.is_valid().to_numpy(zero_copy_only=False)]
+        values = values.drop_null()
+    if not len(at):
+        return _nulls(column.type, total)
+    valid = np.zeros(total, np.bool_)
+    valid[at] = True
+    bits = _bits(valid)
+    kind = arrow_type(column.type)
+    if column.type == "text":
+        index = np.empty(total, np.int64)
+        index[at] = np.arange(len(at))
+        order = index[valid]
+        if len(order) < len(at) or (order[1:] < order[:-1]).any():
+            values = values.take(pa.array(order))
+        _, ends, text = values.buffers()
+        offsets = np.zeros(total + 1, np.int32)
+        offsets[1:][valid] = np.diff(np.frombuffer(ends, np.int32, len(values) + 1))
+        np.cumsum(offsets, out=offsets)
+        return pa.Array.from_buffers(kind, total, [bits, pa.py_buffer(offsets), text])
+    cells = np.zeros(total, DTYPES[column.type])
+    if column.type == "time":
+        values = values.view(pa.int64())
+    cells[at] = values.to_numpy(zero_copy_only=False)
+    return pa.Array.from_buffers(kind, total, [bits, _bits(cells) if column.type == "bool" else pa.py_buffer(cells)])
+
+
+def _bits(flags: Flags) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+
+
+def _nulls(kind: Type, total: int) -> pa.Array:
+    pool = _null_pool(kind)
+    return pool.slice(0, total) if total <= len(pool) else pa.nulls(total, arrow_type(kind))
+
+
+@cache
+def _null_pool(kind: Type) -> pa.Array:
+    """One array of NULLs per type, shared by all columns that a block says nothing of."""
+    return pa.nulls(1 << 16, arrow_type(kind))
 
 
 def _array(values: list[Any], column: Column) -> pa.Array:
@@ -175,47 +314,11 @@ def _array(values: list[Any], column: Column) -> pa.Array:
     return pa.array(values, arrow_type(column.type))
 
 
-def _repeated(values: list[str], sizes: list[int], at: Ints) -> pa.Array:
-    index = _widened(np.repeat(np.arange(len(values), dtype=np.int32), sizes), at)
-    return pa.array(values, pa.string()).take(pa.array(index))
-
-
-def _counts(spans: Sequence[Placed], starts: Ints, n: int) -> Ints:
-    counts = np.zeros(n, np.int64)
-    for k, span in enumerate(spans):
-        for i, count in span.redactions.items():
-            counts[starts[k] + i] = count
-    return counts
-
-
-def _raw(spans: Sequence[Placed], starts: Ints, n: int, inserts: list[_Insert]) -> pa.Array:
-    if not any(span.raw for span in spans):
-        return pa.nulls(n + len(inserts), pa.binary())
-    values: list[bytes | None] = [None] * n
-    for k, span in enumerate(spans):
-        for i, octets in span.raw.items():
-            values[int(starts[k]) + i] = octets
-    for insert in reversed(inserts):
-        values.insert(insert.at + 1, None)
+def _raw(decoded: Decoded, parts: _Parts) -> pa.Array:
+    if not decoded.raw:
+        return _nulls("bytes", parts.total)
+    rows = by_row(decoded.raw, decoded.index)
+    values: list[bytes | None] = [None] * parts.total
+    for row, octets in rows.items():
+        values[row + int(np.searchsorted(parts.at, row))] = octets
     return pa.array(values, pa.binary())
-
-
-def _value(name: str, insert: _Insert, spans: Sequence[Placed]) -> Any:
-    if name in insert.values:
-        return insert.values[name]
-    return spans[insert.span].rows.value(name, insert.row)
-
-
-def _with_gaps(payload: pa.StringArray, after: Ints) -> pa.StringArray:
-    """The same strings with a NULL inserted behind each row of `after`."""
-    if len(after) == 0:
-        return payload
-    _, offsets_buffer, data = payload.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32)[payload.offset : payload.offset + len(payload) + 1]
-    widened = np.insert(offsets, after + 1, offsets[after + 1])
-    valid = np.ones(len(payload) + len(after), bool)
-    valid[after + 1 + np.arange(len(after))] = False
-    if payload.null_count:
-        valid[valid] = np.asarray(payload.is_valid())
-    bits = pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-    return pa.StringArray.from_buffers(len(valid), pa.py_buffer(widened.astype(np.int32)), data, bits)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from analytics.lake import Store
 
 TARGET_BYTES = 256 << 20
-_CHUNK_BYTES = 96 << 20
+_CHUNK_BYTES = 64 << 20
 _BATCH_ROWS = 8192
 _BATCH_BYTES = 32 << 20
 
@@ -58,6 +58,7 @@ class _Stretch:
 
     file: int
     group: int
+    before: int  # rows of the file before the row group
     start: int
     stop: int
     rank: int
@@ -97,58 +98,60 @@ def _rewrite(
     keep: set[tuple[int, int]] | None, on_progress: Callable[[str, int], None] | None,
 ) -> list[WrittenFile]:  # fmt: skip
     record, wire = files[0].record, files[0].wire
-    readers = [pq.ParquetFile(root / file.relative) for file in files]
-    stretches = _stretches(readers, record)
+    paths = [root / file.relative for file in files]  # opened when needed: there may be more than we may hold open
+    stretches = _stretches(paths, record)
     if keep is not None:
-        stretches = [one for whole in stretches for one in _kept(whole, readers, keep)]
+        stretches = [one for whole in stretches for one in _kept(whole, keep)]
     stretches.sort(key=lambda s: (s.rank, s.line, s.file, s.group, s.start))
     out = _Output(root, record, wire, target_bytes, ingest_id, number)
     for chunk, ends_source in _chunks(stretches):
         if out.key is None:
             out.key = files[min(s.file for s in chunk)].order_key
-        table = _gather(readers, chunk, record)
-        out.write(table)
+        out.write(_gather(paths, chunk, record))
         if ends_source:
             out.maybe_roll()
         if on_progress is not None:
             on_progress(f"{record} {wire}", sum(s.size for s in chunk))
-    for reader in readers:
-        reader.close()
     return out.finish()
 
 
-def _stretches(readers: Sequence[pq.ParquetFile], record: Record) -> list[_Stretch]:
+def _stretches(paths: Sequence[Path], record: Record) -> list[_Stretch]:
     ranks: dict[str, int] = {}
     found = []
     columns = ["source_id"] if record == "source" else ["source_id", "line"]
-    for at, reader in enumerate(readers):
-        for group in range(reader.num_row_groups):
-            table = reader.read_row_group(group, columns=columns)
-            if table.num_rows == 0:
-                continue
-            ids = pc.run_end_encode(table["source_id"].combine_chunks())
-            ends = ids.run_ends.to_pylist()
-            lines = table["line"] if "line" in columns else None
-            per_row = reader.metadata.row_group(group).total_byte_size / table.num_rows
-            start = 0
-            for source, end in zip(ids.values.to_pylist(), ends, strict=True):
-                rank = ranks.setdefault(source, len(ranks))
-                step = max(1, int(_CHUNK_BYTES / max(per_row, 1)))
-                for low in range(start, end, step):
-                    high = min(low + step, end)
-                    line = (lines[low].as_py() or 0) if lines is not None else 0
-                    found.append(_Stretch(at, group, low, high, rank, line, int(per_row * (high - low)) + 1))
-                start = end
+    for at, path in enumerate(paths):
+        before = 0
+        with pq.ParquetFile(path) as reader:
+            for group in range(reader.num_row_groups):
+                table = reader.read_row_group(group, columns=columns)
+                lines = table["line"] if "line" in columns else None
+                per_row = _row_bytes(reader, group)
+                step = max(1, _CHUNK_BYTES // per_row)
+                start = 0
+                for source, end in _runs(table["source_id"]):
+                    rank = ranks.setdefault(source, len(ranks))
+                    for low in range(start, end, step):
+                        high = min(low + step, end)
+                        line = (lines[low].as_py() or 0) if lines is not None else 0
+                        found.append(_Stretch(at, group, before, low, high, rank, line, per_row * (high - low)))
+                    start = end
+                before += table.num_rows
     return found
 
 
-def _kept(whole: _Stretch, readers: Sequence[pq.ParquetFile], keep: set[tuple[int, int]]) -> Iterator[_Stretch]:
+def _runs(ids: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
+    """Each source of consecutive rows, and the row it ends before."""
+    if len(ids):
+        encoded = pc.run_end_encode(ids.combine_chunks())
+        yield from zip(encoded.values.to_pylist(), encoded.run_ends.to_pylist(), strict=True)
+
+
+def _kept(whole: _Stretch, keep: set[tuple[int, int]]) -> Iterator[_Stretch]:
     """The rows of a stretch whose place in its file is in `keep`."""
-    before = sum(readers[whole.file].metadata.row_group(g).num_rows for g in range(whole.group))
     size = whole.size // (whole.stop - whole.start) + 1
     for row in range(whole.start, whole.stop):
-        if (whole.file, before + row) in keep:
-            yield _Stretch(whole.file, whole.group, row, row + 1, whole.rank, whole.line, size)
+        if (whole.file, whole.before + row) in keep:
+            yield replace(whole, start=row, stop=row + 1, size=size)
 
 
 def _chunks(stretches: Sequence[_Stretch]) -> Iterator[tuple[list[_Stretch], bool]]:
@@ -163,7 +166,7 @@ def _chunks(stretches: Sequence[_Stretch]) -> Iterator[tuple[list[_Stretch], boo
             chunk, size = [], 0
 
 
-def _gather(readers: Sequence[pq.ParquetFile], chunk: Sequence[_Stretch], record: Record) -> pa.Table:
+def _gather(paths: Sequence[Path], chunk: Sequence[_Stretch], record: Record) -> pa.Table:
     """The rows of a chunk, in its order; each row group it touches is decoded once, in small batches."""
     wanted: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
     place = 0
@@ -175,32 +178,37 @@ def _gather(readers: Sequence[pq.ParquetFile], chunk: Sequence[_Stretch], record
     for (file, group), ranges in wanted.items():
         ranges.sort()
         base, first = 0, 0
-        for batch in readers[file].iter_batches(_batch_rows(readers[file], group), row_groups=[group]):
-            end = base + batch.num_rows
-            rows = []
-            while first < len(ranges) and ranges[first][0] < end:
-                start, stop, at = ranges[first]
-                low, high = max(start, base), min(stop, end)
-                rows.append(np.arange(low - base, high - base))
-                places.append(np.arange(at + low - start, at + high - start))
-                if stop > end:
+        with pq.ParquetFile(paths[file]) as reader:
+            for batch in reader.iter_batches(_batch_rows(reader, group), row_groups=[group]):
+                end = base + batch.num_rows
+                rows = []
+                while first < len(ranges) and ranges[first][0] < end:
+                    start, stop, at = ranges[first]
+                    low, high = max(start, base), min(stop, end)
+                    rows.append(np.arange(low - base, high - base))
+                    places.append(np.arange(at + low - start, at + high - start))
+                    if stop > end:
+                        break
+                    first += 1
+                if rows:
+                    here = np.concatenate(rows)
+                    batches.append(batch if len(here) == batch.num_rows else batch.take(pa.array(here)))
+                base = end
+                if first == len(ranges):
                     break
-                first += 1
-            if rows:
-                here = np.concatenate(rows)
-                batches.append(batch if len(here) == batch.num_rows else batch.take(pa.array(here)))
-            base = end
-            if first == len(ranges):
-                break
     table = pa.Table.from_batches(batches, arrow_schema(record))
     order = np.concatenate(places)
     return table if bool((np.diff(order) > 0).all()) else table.combine_chunks().take(pa.array(np.argsort(order)))
 
 
 def _batch_rows(reader: pq.ParquetFile, group: int) -> int:
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // _row_bytes(reader, group)))
+
+
+def _row_bytes(reader: pq.ParquetFile, group: int) -> int:
+    """About what a row takes in memory: its encoded bytes, and for each column an offset or a number."""
     metadata = reader.metadata.row_group(group)
-    per_row: float = metadata.total_byte_size / max(1, metadata.num_rows)
-    return max(1, min(_BATCH_ROWS, int(_BATCH_BYTES / max(per_row, 1))))
+    return int(metadata.total_byte_size / max(1, metadata.num_rows)) + 6 * int(metadata.num_columns)
 
 
 class _Output:
@@ -241,7 +249,8 @@ class _Output:
             self._relative = lakefiles.data_path(self.record, self.wire, self.ingest_id, self.number, in_place_of=key)
             self.number += 1
             self._writer = lakefiles.parquet_writer(self.root / self._relative, self.record)
-        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        groups = max(1, round(table.num_rows / ROW_GROUP_ROWS))
+        self._writer.write_table(table, row_group_size=-(-table.num_rows // groups))
 
     def _close(self) -> None:
         self._flush()

@@ -4,8 +4,6 @@ A source is named by its real path, so a file that is reached in two ways is fou
 system gives them (surrogate escapes for bytes that are not UTF-8); `display` is what is stored and shown.
 """
 
-# Names stay as the file system gives them, and a hundred thousand of them must cost only their stat.
-# ruff: noqa: PTH100, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120
 from __future__ import annotations
 
 import fnmatch

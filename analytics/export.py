@@ -10,18 +10,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
-import msgspec
 import pyarrow as pa
 
+from analytics.errors import RunlakeError
 from analytics.formats import Format, Formulas
+from analytics.values import ENCODER, plain, scalar, values
 
 BATCH_ROWS = 8192
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
@@ -30,8 +29,6 @@ _CSV_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _CSV_QUOTED = re.compile(r'[",\n\r]|^\s|\s$')
 _MD_SPECIAL = re.compile(r"[\\`*\[\]~|#!$]")
 _MD_UNDERSCORES = re.compile(r"(?<![A-Za-z0-9_])_+|_+(?![A-Za-z0-9_])")
-_FAR = 2**63 - 1
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +57,17 @@ def sink(out: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if out.exists() and not out.is_file():  # a device or a FIFO: nothing to put in its place
+        with out.open("wb") as file:
+            yield file
+        return
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
             yield file
         partial.replace(out)
+    except OSError as error:
+        raise RunlakeError.from_os("write", out, error) from error
     finally:
         with suppress(FileNotFoundError):
             partial.unlink()
@@ -86,73 +89,23 @@ def write(rows: Any, options: Options, to: IO[bytes], *, note: Callable[[str], N
     return _table(batches, to, note)
 
 
-def iso(moment: datetime) -> str:
-    """ISO 8601; a time with a zone is UTC and says Z, a time without one says nothing."""
-    if moment.tzinfo is None:
-        return moment.isoformat()
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it, exactly: times and bytes as text, decimals as numbers, maps with text keys."""
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, Decimal):
-        return int(value) if value.as_tuple().exponent == 0 and abs(value) < _FAR else value
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, pa.MonthDayNano):
-        return _interval(value.months, value.days, value.nanoseconds)
-    if isinstance(value, timedelta):
-        return _interval(0, value.days, (value.seconds * 1_000_000 + value.microseconds) * 1000)
-    if isinstance(value, dict):
-        return {str(plain(key)): plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return str(value)
-
-
-def _interval(months: int, days: int, nanoseconds: int) -> str:
-    """An ISO 8601 duration."""
-    seconds = Decimal(nanoseconds) / 1_000_000_000
-    clock = f"T{seconds.normalize():f}S" if seconds else ""
-    text = (f"{months}M" if months else "") + (f"{days}D" if days else "") + clock
-    return f"P{text}" if text else "PT0S"
-
-
-def _values(column: pa.Array) -> list[Any]:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _values(column.dictionary_decode())
-    if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    if pa.types.is_map(kind):
-        return [None if pairs is None else plain(dict(pairs)) for pairs in column.to_pylist()]
+def write_folder(rows: Mapping[str, Any], folder: Path, options: Options) -> Iterator[tuple[Path, int]]:
+    """One file per relation, named after it; each is told, with its number of rows, when it is there."""
     try:
-        return [plain(value) for value in column.to_pylist()]
-    except (OverflowError, ValueError, pa.ArrowInvalid):
-        return [_far(value) for value in column.cast(pa.int64()).to_pylist()]
-
-
-def _far(value: int | None) -> str | None:
-    """A time outside the years 1 to 9999: infinity, or its distance from 1970."""
-    if value is None:
-        return None
-    if abs(value) >= _FAR:
-        return "infinity" if value > 0 else "-infinity"
-    return f"1970-01-01T00:00:00Z{value:+d}us"
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunlakeError.from_os("make the folder", folder, error) from error
+    for name, relation in rows.items():
+        file = folder / f"{name}.{options.format}"
+        with sink(file) as to:
+            count = write(relation, options, to)
+        yield file, count
 
 
 def _batches(batches: pa.RecordBatchReader) -> Iterator[list[list[Any]]]:
     for batch in batches:
         if batch.num_rows:
-            yield [_values(column) for column in batch.columns]
+            yield [values(column) for column in batch.columns]
 
 
 def _names(schema: pa.Schema) -> list[str]:
@@ -169,7 +122,7 @@ def _names(schema: pa.Schema) -> list[str]:
 def _objects(batches: pa.RecordBatchReader) -> Iterator[list[bytes]]:
     names = _names(batches.schema)
     for columns in _batches(batches):
-        yield [_inert_json(_ENCODER.encode(dict(zip(names, row, strict=True)))) for row in zip(*columns, strict=True)]
+        yield [_inert_json(ENCODER.encode(dict(zip(names, row, strict=True)))) for row in zip(*columns, strict=True)]
 
 
 def _inert_json(text: bytes) -> bytes:
@@ -267,17 +220,6 @@ def _csv_cell(value: Any, *, escape: bool) -> str:
     return text
 
 
-def scalar(value: Any) -> str:
-    """A plain value as bare text: numbers exact, truth as true and false, lists and structs as JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | dict):
-        return _ENCODER.encode(value).decode()
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
-
-
 def inert_markdown(text: str) -> str:
     """The text as a Markdown table cell that shows it and does nothing: no markup, HTML, link, mention or new line."""
     from analytics.render import visible
@@ -326,12 +268,17 @@ def _table(batches: pa.RecordBatchReader, to: IO[bytes], note: Callable[[str], N
 
 
 def terminal(to: IO[bytes]) -> tuple[int | None, bool]:
-    """(width, colour) of a terminal; (None, False) for a file or a pipe, whose readers want whole cells."""
+    """(width, colour) of a terminal; (None, False) for a file or a pipe, whose readers want whole cells.
+
+    COLUMNS, where somebody exported it, holds for both.
+    """
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() and int(told) > 0 else None
     if not to.isatty():
-        return None, False
-    try:
-        width = os.get_terminal_size(to.fileno()).columns
-    except OSError:
-        width = 80
-    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return width or 80, colour
+        return width, False
+    if width is None:
+        try:
+            width = os.get_terminal_size(to.fileno()).columns or 80
+        except OSError:
+            width = 80
+    return width, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from analytics import columns, reading
-from analytics.blocks import Decoded, LineDecoder, Lines, Refused
+from analytics.blocks import Decoded, Ints, LineDecoder, Lines, Refused
 from analytics.redact import Redactor
-from analytics.tally import RAW_LIMIT, Tally
+from analytics.tally import RAW_LIMIT, Tally, line_hashes
 from analytics.writing import Writers
 
 BLOCK_BYTES = 8 << 20
-TOGETHER_BYTES = 96 << 10  # pieces smaller than this on average are decoded in one call
 ROOM_BYTES = 64 << 10
 Advance = Callable[[int, int], None]  # told the bytes and the lines that were read
 
@@ -38,18 +37,12 @@ class Segment:
 
 @dataclass(slots=True)
 class Span:
-    """Decoded lines of one source. `offsets`: where each line stands, if not at its place plus `shift`."""
+    """Lines first … last-1 of the block, all of one source; the first of them is line `first_line` of the source."""
 
     tally: Tally
     first_line: int
-    decoded: Decoded
-    lines: Lines
-    shift: int = 0
-    offsets: Any = None
-
-    def byte_offsets(self, index: Any) -> Any:
-        """The byte offsets in the source of lines, by their index."""
-        return self.lines.starts[index] + self.shift if self.offsets is None else self.offsets[index]
+    first: int
+    last: int
 
 
 class Block:
@@ -57,26 +50,45 @@ class Block:
 
     def __init__(self, writers: Writers, advance: Advance, max_line_bytes: int, redactor: Redactor | None) -> None:
         self.writers, self.advance, self.max_line_bytes, self.redactor = writers, advance, max_line_bytes, redactor
-        self.buffer = bytearray(BLOCK_BYTES)
         self.fill = 0
         self.segments: list[Segment] = []
         self.decoder: LineDecoder | None = None
+        self._resize(max(BLOCK_BYTES, reading.HEAD_BYTES))
 
-    def take(self, opened: reading.Opened, tally: Tally, decoder: LineDecoder, head: bytes) -> None:
-        """All lines of a source; `head` was read already."""
-        if self.decoder is not decoder or len(self.buffer) - self.fill < len(head) + ROOM_BYTES:
+    def _resize(self, size: int) -> None:
+        """One byte more than is read into it: an unterminated last line may need a newline of ours."""
+        self.size = size
+        self.buffer = bytearray(size + 1)
+
+    def begin(self, stream: reading.Stream) -> int:
+        """Read the first bytes of a source behind what the block holds; they end at the place that is returned."""
+        if self.size - self.fill < reading.HEAD_BYTES:
             self.flush()
+        with memoryview(self.buffer) as view:
+            return self.fill + reading.fill(stream, view[self.fill : self.fill + reading.HEAD_BYTES])
+
+    def cut_beginning(self, size: int, filled: int) -> int:
+        """Forget the first bytes that `begin` read; returns where what is left of them ends."""
+        self.buffer[self.fill : filled - size] = self.buffer[self.fill + size : filled]
+        return filled - size
+
+    def take(self, opened: reading.Opened, tally: Tally, decoder: LineDecoder, filled: int | None = None) -> None:
+        """All lines of a source; what `begin` read of it stands before `filled`."""
+        start = self.fill
+        filled = start if filled is None else filled
+        if self.decoder is not decoder or self.size - filled < ROOM_BYTES:
+            self.flush()
+            if start:
+                start, filled = 0, self.cut_beginning(start, filled)
         self.decoder = decoder
-        start, filled = self.fill, self.fill + len(head)
-        self.buffer[start:filled] = head
-        self.advance(len(head), 0)
+        self.advance(filled - start, 0)
         broken: OSError | None = None
         while True:
-            if filled == len(self.buffer):
+            if filled == self.size:
                 start, filled = self._make_room(opened, tally, start, filled)
             try:
                 with memoryview(self.buffer) as view:
-                    got = opened.stream.readinto(view[filled:])
+                    got = opened.stream.readinto(view[filled : self.size])
             except (reading.BrokenCompression, reading.RatioExceeded) as error:
                 broken, got = error, 0
             if not got:
@@ -93,14 +105,15 @@ class Block:
         cut = max(self.buffer.rfind(b"\n", start, filled) + 1, start)
         if cut > start:
             self._segment(tally, start, cut, is_terminated=True)
-        rest = bytes(memoryview(self.buffer)[cut:filled])
+        with memoryview(self.buffer) as view:
+            rest = bytes(view[cut:filled])
         self.fill = cut
         self.flush()
         if len(rest) > self.max_line_bytes:
             rest = self._skip_long_line(opened, tally, rest)
-        wanted = max(BLOCK_BYTES, 2 * len(rest))
-        if wanted != len(self.buffer):
-            self.buffer = bytearray(wanted)
+        wanted = max(BLOCK_BYTES, reading.HEAD_BYTES, 2 * len(rest))
+        if wanted != self.size:
+            self._resize(wanted)
         self.buffer[: len(rest)] = rest
         return 0, len(rest)
 
@@ -141,17 +154,16 @@ class Block:
         wire, shape = decoder.wire, decoder.shape
         is_closed = opened.compression is not None or opened.file is sys.stdin.buffer
         if wire.is_final_without_newline(shape) or (is_closed and not wire.needs_newline(shape)):
-            if filled == len(self.buffer):
-                self.buffer.append(10)
             self.buffer[filled] = 10
             tally.ends_without_newline = True
             self._segment(tally, cut, filled + 1, is_terminated=False)
             self.fill = filled + 1
             return
-        tail = bytes(memoryview(self.buffer)[cut:filled])
+        tail = bytes(self.buffer[cut:filled])
         tally.pending_bytes = len(tail)
-        tally.tail, count = self.redactor.text(tail[:RAW_LIMIT]) if self.redactor else (tail[:RAW_LIMIT], 0)
-        tally.redactions += count
+        tally.tail, tally.tail_redactions = (
+            self.redactor.text(tail[:RAW_LIMIT]) if self.redactor else (tail[:RAW_LIMIT], 0)
+        )
 
     def _segment(self, tally: Tally, start: int, end: int, *, is_terminated: bool) -> None:
         """Note whole lines of a source; the newline that ends an unterminated last line is ours, not the source's."""
@@ -168,62 +180,52 @@ class Block:
         if not segments or self.decoder is None:
             return
         decoder = self.decoder
-        lines = Lines.find(memoryview(bytes(memoryview(self.buffer)[:end])))
+        lines = Lines.find(self.buffer, end)
         self.advance(0, len(lines))
-        last = np.searchsorted(lines.ends, np.array([s.end - 1 for s in segments])) + 1
-        bounds = [0, *last.tolist()]
-        # large pieces are decoded one by one: a bad line then costs its own piece a second look, not the whole block
-        together = decoder.fast(lines) if end < len(segments) * TOGETHER_BYTES else None
-        whole = None
-        if together is not None:
-            whole = Decoded(np.arange(len(lines)), *together)
-            decoder.redact(whole)
+        bounds = [0, *(np.searchsorted(lines.ends, [s.end - 1 for s in segments]) + 1).tolist()]
+        contexts = [segment.tally.ctx for segment in segments]
+        decoded = decoder.decode(lines, lines.texts(self.buffer), bounds[:-1], contexts)
         spans = []
-        for k, segment in enumerate(segments):
-            piece = lines.slice(bounds[k], bounds[k + 1])
-            if whole is None:
-                decoded = decoder.decode(piece, segment.tally.ctx)
-            else:
-                decoded = whole.slice(bounds[k], bounds[k + 1])
-            spans.append(Span(segment.tally, segment.tally.line + 1, decoded, piece, segment.shift))
-            segment.tally.line += len(piece)
-        self.emit(spans, decoder)
+        for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
+            spans.append(Span(segment.tally, segment.tally.line + 1, first, last))
+            segment.tally.line += last - first
+        shifts = np.array([segment.shift for segment in segments])
+        self.emit(decoder, lines, decoded, spans, lines.starts + np.repeat(shifts, np.diff(bounds)))
 
-    def emit(self, spans: list[Span], decoder: LineDecoder) -> None:
-        """Decoded spans to rows, rows to the wire's writer, and everything to the tallies."""
-        placed = []
-        for span in spans:
-            decoded, index = span.decoded, span.decoded.index
-            rows = decoder.wire.read(decoded.objects, span.tally.ctx)
-            raw = decoded.raw
-            if raw and decoder.redactor:
-                raw = {j: decoder.redactor.text(octets)[0] for j, octets in raw.items()}
-            placed.append(
-                columns.Placed(rows, span.tally.source_id, index + span.first_line, span.byte_offsets(index),
-                               decoded.payload, raw, decoded.redactions)
-            )  # fmt: skip
+    def emit(self, decoder: LineDecoder, lines: Lines, decoded: Decoded, spans: list[Span], offsets: Ints) -> None:
+        """Decoded lines to rows, rows to the wire's writer, and everything to the tallies."""
+        firsts = [span.first for span in spans]
+        rows = [*np.searchsorted(decoded.index, firsts).tolist(), len(decoded.objects)]
+        placed = [
+            columns.Placed(decoder.wire.read(decoded.objects[first:last], span.tally.ctx), span.tally.source_id, first)
+            for span, first, last in zip(spans, rows, rows[1:], strict=False)
+        ]
+        decoded.objects.clear()
+        raw = decoded.raw
+        if raw and decoder.redactor:
+            decoded.raw = {j: decoder.redactor.text(octets)[0] for j, octets in raw.items()}
+        shifts = np.array([span.first_line - span.first for span in spans])
+        line = decoded.index + np.repeat(shifts, np.diff(rows))
         try:
-            batch = columns.batch(placed)
+            batch = columns.batch(placed, decoded, line, offsets[decoded.index])
         except OverflowError:
             for place in placed:
                 columns.refuse_wide_integers(place.rows)
-            batch = columns.batch(placed)
-        if batch.num_rows:
+            batch = columns.batch(placed, decoded, line, offsets[decoded.index])
+        if batch.rows.num_rows:
             self.writers.events(spans[0].tally.wire, batch)
+        refused = list(decoded.refused)
+        for place in placed:
+            at = [int(decoded.index[place.first + i]) for i in place.rows.refused]
+            refused += [Refused(j, why, lines.line(j)) for j, why in zip(at, place.rows.refused.values(), strict=True)]
+        for one in sorted(refused, key=lambda r: r.index):
+            span = spans[bisect_right(firsts, one.index) - 1]
+            place_of_line = span.first_line + one.index - span.first
+            span.tally.refuse_line(one, place_of_line, int(offsets[one.index]), decoder.redactor)
+        for j, text in decoded.blanks:
+            span = spans[bisect_right(firsts, j) - 1]
+            span.tally.blank(span.first_line + j - span.first, text)
+        hashes = line_hashes(lines, decoded.index)
+        redactions = columns.by_row(decoded.redactions, decoded.index)
         for span, place in zip(spans, placed, strict=True):
-            _tell(span, place, decoder.redactor)
-
-
-def _tell(span: Span, place: columns.Placed, redactor: Redactor | None) -> None:
-    """Count a span's rows, refusals and blank lines in its tally."""
-    tally, decoded, lines, rows = span.tally, span.decoded, span.lines, place.rows
-    refused = list(decoded.refused)
-    for i, why in rows.refused.items():
-        j = int(decoded.index[i])
-        refused.append(Refused(j, why, lines.line(j)))
-    for one in sorted(refused, key=lambda r: r.index):
-        tally.refuse_line(one, span.first_line, int(span.byte_offsets(one.index)), redactor)
-    for index, text in decoded.blanks:
-        tally.blank_lines += 1
-        tally.blanks.append((span.first_line + index, text))
-    tally.count(rows, place.line, lines, decoded.index, decoded.redactions)
+            span.tally.count(place.rows, place.first, line, hashes, redactions)

@@ -7,9 +7,10 @@ was in, and the next one reads only what is missing.
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,6 +80,7 @@ def ingest(
     max_line_bytes: int = MAX_LINE_BYTES,
     shared: bool = False,
     progress: Progress | None = None,
+    on_wait: Callable[[str], None] | None = None,
 ) -> IngestReport:
     """Read what is new under `paths` into the lake. Raises UsageError on a wrong call, RunlakeError if a commit fails.
 
@@ -87,16 +89,22 @@ def ingest(
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
     started = time.monotonic()
+    if multiprocessing.parent_process() is not None:
+        raise UsageError(
+            "ingest was called inside a worker process: the calling script runs again in each worker. "
+            "Put the call under `if __name__ == '__main__':`, or use jobs=1."
+        )
     discovery = discover(paths)
     store = Store.open(lake, create=True, shared=shared)
-    with store.lock():
+    with store.lock(on_wait):
         store.vacuum_orphans()
         store = store.latest()
         ingest_id = new_ingest_id()
         report = IngestReport(store.version, ingest_id)
-        todo = plan(Ledger.load(store), discovery, ingest_id=ingest_id, wire=wire, again=again)
+        ledger = Ledger.load(store)
+        todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
         settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes)
-        run = _Run(store, todo, settings, report, jobs, progress, started)
+        run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
         if not todo.is_empty:
             if not redact:
                 run.store = run.store.mark_unredacted()
@@ -126,14 +134,15 @@ class _Run:
     """One ingest under the lock."""
 
     def __init__(
-        self, store: Store, todo: Plan, settings: Settings, report: IngestReport, jobs: int | None,
+        self, store: Store, ledger: Ledger, todo: Plan, settings: Settings, report: IngestReport, jobs: int | None,
         progress: Progress | None, started: float,
     ) -> None:  # fmt: skip
         self.store, self.todo, self.settings, self.report = store, todo, settings, report
         self.progress, self.started = progress, started
         self.now = datetime.now(UTC)
-        self.ledger = Ledger.load(store)
+        self.ledger = ledger
         self.numbers = itertools.count(1)
+        self.unread: set[str] = set()  # sources that keep their rows, since what was to replace them could not be read
         self.total = sum(task.found.size for task in todo.read)
         files = [task for task in todo.read if task.found.kind == "file"]
         wanted = jobs or len(os.sched_getaffinity(0))
@@ -159,7 +168,8 @@ class _Run:
         for task in streams:
             result = pool.here([_read_task(task)], next(self.numbers), self.tick)
             record = result.records[0]
-            original = self.ledger.with_content(str(record.row["digest"]), int(record.row.get("bytes_read") or 0))
+            digest = record.row.get("digest")
+            original = self.ledger.with_content(digest, record.row["bytes_read"]) if digest is not None else None
             if original is not None:
                 self.forget(result)
                 self.report.files_copied += 1
@@ -167,14 +177,16 @@ class _Run:
             added += result.files
             records.append(record)
         rows = self.rows(records, by_id)
-        replaced = {source for task in tasks for source in task.replaces}
+        read = {record.source_id for record in records if record.status != "unreadable"}
+        replaced = {source for task in tasks if task.source_id in read for source in task.replaces}
+        self.unread |= {source for task in tasks if task.source_id not in read for source in task.replaces}
         replaced |= {r.source_id for r in records if by_id[r.source_id].kind == "grown" and not r.went_on}
         if last:
             self.closing_rows(rows)
         added += self.source_files(rows)
         removed: Sequence[str] = ()
         if replaced:
-            done = self.store.replace_sources(replaced, self.settings.ingest_id, first_number=next(self.numbers) + 900_000)
+            done = self.store.replace_sources(replaced, self.settings.ingest_id)
             added, removed = added + list(done.added), list(done.removed)
         note = f"ingest of {len(tasks)} sources"
         self.report.bytes_out += sum(file.size_bytes for file in added)
@@ -243,7 +255,8 @@ class _Run:
         for copy in self.todo.copies:
             wire, row = self.copy_row(copy, read_now)
             rows.setdefault(wire, []).append(row)
-        restated = self.ledger.restated(self.todo.changes, ingest_id=self.settings.ingest_id, now=self.now)
+        changes = {source: change for source, change in self.todo.changes.items() if source not in self.unread}
+        restated = self.ledger.restated(changes, ingest_id=self.settings.ingest_id, now=self.now)
         for wire, group in restated.items():
             rows.setdefault(wire, []).extend(group)
 
@@ -289,11 +302,15 @@ def _read_task(task: Task) -> ReadTask:
 
 
 def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
-    """Tasks in path order, cut where a batch is large enough to be committed on its own."""
+    """Tasks in path order, cut where a batch is large enough to be committed on its own.
+
+    What takes rows out of the lake stands last, in the one commit that also has the copies and the changed states.
+    """
     batch: list[Task] = []
     size = 0
     for task in tasks:
-        if batch and (size + task.found.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+        is_full = size + task.found.size > BATCH_BYTES or len(batch) >= BATCH_FILES
+        if batch and is_full and not task.replaces:
             yield batch
             batch, size = [], 0
         batch.append(task)

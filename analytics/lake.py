@@ -140,9 +140,10 @@ class Store:
         """
         store = self.latest()
         if store._stale_texts() and os.access(self.root, os.W_OK):  # noqa: SLF001
-            with self.lock(), self.private():
-                store = self.latest()
-                store._publish()  # noqa: SLF001
+            with lakefiles.lock(self.root, wait=False) as is_ours, self.private():
+                if is_ours:
+                    store = self.latest()
+                    store._publish()  # noqa: SLF001
         return store
 
     def _publish(self) -> None:

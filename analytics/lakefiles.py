@@ -30,6 +30,7 @@ EMPTY_WIRE = "none"  # the partition of the zero-row files: never a wire, since 
 ROW_GROUP_ROWS = 65_536
 _STAT_COLUMNS = ("source_id", "run_id", "ts")
 _NO_STATISTICS = {"payload", "raw", "attributes", "tail", "skeleton", "resume_state"}
+_RISING = ("line", "byte_offset", "seq", "ts")  # as differences: a quarter less than with dictionaries, payload aside
 _STAT_TEXT_BYTES = 64  # a longer text would have to be cut, and a cut maximum is no maximum
 _WIRE = re.compile(r"[a-z0-9][a-z0-9-]*")
 
@@ -87,14 +88,14 @@ def private(*, shared: bool) -> Iterator[None]:
 def parquet_writer(path: Path, record: Record, *, level: int = 3) -> pq.ParquetWriter:
     """A writer for one record kind's file. The texts that never repeat are spared the attempt at a dictionary."""
     schema = arrow_schema(record)
-    unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", "line", "byte_offset"}
+    unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", *_RISING}
     path.parent.mkdir(parents=True, exist_ok=True)
     return pq.ParquetWriter(
         path, schema, compression="zstd", compression_level=level, store_schema=False,
         use_dictionary=[name for name in schema.names if name not in unique],
         write_statistics=[name for name in schema.names if name not in _NO_STATISTICS],
         data_page_size=1 << 20, max_rows_per_page=1 << 20,
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in ("line", "byte_offset") if name in schema.names},
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in _RISING if name in schema.names},
     )  # fmt: skip
 
 
@@ -199,19 +200,24 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 @contextmanager
-def lock(root: Path, *, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
+def lock(root: Path, *, on_wait: Callable[[str], None] | None = None, wait: bool = True) -> Iterator[bool]:
     """One writer per lake. The kernel releases the lock when its holder ends, however it ends.
 
-    The thread that holds it may take it again. `on_wait` gets one sentence if somebody else holds it.
+    The thread that holds it may take it again. If somebody else holds it, `on_wait` gets one sentence; with
+    `wait=False` the body runs at once, told False.
     """
     key = (str(root), threading.get_ident())
     if key in _held:
         handle, depth = _held[key]
         _held[key] = (handle, depth + 1)
     else:
-        _held[key] = (_acquire(root / ".lock", on_wait), 1)
+        got = _acquire(root / ".lock", on_wait, wait=wait)
+        if got is None:
+            yield False
+            return
+        _held[key] = (got, 1)
     try:
-        yield
+        yield True
     finally:
         handle, depth = _held[key]
         if depth > 1:
@@ -221,7 +227,7 @@ def lock(root: Path, *, on_wait: Callable[[str], None] | None = None) -> Iterato
             os.close(handle)
 
 
-def _acquire(path: Path, on_wait: Callable[[str], None] | None) -> int:
+def _acquire(path: Path, on_wait: Callable[[str], None] | None, *, wait: bool) -> int | None:
     while True:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -231,6 +237,9 @@ def _acquire(path: Path, on_wait: Callable[[str], None] | None) -> int:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if not wait:
+                    os.close(handle)
+                    return None
                 if on_wait is not None:
                     holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
                     on_wait(f"Waiting for {holder}, which is writing to {path.parent}.")

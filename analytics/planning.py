@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, Literal
 import polars as pl
 
 from analytics import wires
-from analytics.contents import edges, is_same, prefix_digest
+from analytics.contents import is_same, originals_of, prefix_digest
 from analytics.discover import Discovery, Found, display
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
 
@@ -63,7 +63,11 @@ class Copy:
 
 @dataclass(slots=True)
 class Plan:
-    """The whole comparison. `changes`: what the next ledger row says of a source that is not read but changed."""
+    """The whole comparison. `changes`: what the next ledger row says of a source that is not read but changed.
+
+    `read` has the tasks that replace rows last. They, the copies and the changes belong into one commit: before it the
+    old rows stand, and after it what they held is read elsewhere.
+    """
 
     read: list[Task] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
@@ -131,7 +135,7 @@ class _Planner:
         self._gone(discovery)
         self._fresh()
         self.plan.unchanged = list(unchanged.values())
-        self.plan.read.sort(key=lambda task: os.fsencode(task.found.path))
+        self.plan.read.sort(key=lambda task: (bool(task.replaces), os.fsencode(task.found.path)))
         self.plan.copies.sort(key=lambda copy: os.fsencode(copy.found.path))
         return self.plan
 
@@ -228,10 +232,18 @@ class _Planner:
                 continue
             candidates.remove(origin)
             self.plan.read.append(Task("new", found, source, prior, (origin["source_id"],)))
-            self.plan.changes[origin["source_id"]] = {
-                "status": "copy", "copy_of": source, "status_reason": None, **NOTHING_HERE,
-            }  # fmt: skip
+            moved = {"status": "gone", "status_reason": "was copy", "copy_of": source}
+            self.plan.changes[origin["source_id"]] = moved | dict(NOTHING_HERE)
+            self._point_copies(origin["source_id"], source)
         self.fresh = rest
+
+    def _point_copies(self, before: str, now: str) -> None:
+        """Copies of a source that moved are copies of what it became."""
+        asked = {source for _, source, _ in self.fresh}
+        for row in self.ledger.frame.filter(pl.col("copy_of") == before).iter_rows(named=True):
+            source = row["source_id"]
+            if status_before(row) == "copy" and source not in asked:
+                self.plan.changes[source] = self.plan.changes.get(source, {}) | {"copy_of": now}
 
     def _gone(self, discovery: Discovery) -> None:
         """Sources under a listed folder, or named themselves, that are not on disk any more. Their rows stay."""
@@ -245,10 +257,11 @@ class _Planner:
         known = self.ledger.frame.filter((pl.col("host") == self.ledger.host) & (pl.col("status") != "gone") & below)
         for row in known.iter_rows(named=True):
             source = row["source_id"]
-            is_open = source not in self.here and source not in self.plan.changes
-            if is_open and path_on_disk(row, must_exist=False) is not None:
-                self.plan.gone.append(row["path"])
-                self.plan.changes[source] = {"status": "gone", "status_reason": f"was {row['status']}"}
+            change = self.plan.changes.get(source, {})
+            if source in self.here or "status" in change or path_on_disk(row, must_exist=False) is None:
+                continue
+            self.plan.gone.append(row["path"])
+            self.plan.changes[source] = change | {"status": "gone", "status_reason": f"was {row['status']}"}
 
     def _fresh(self) -> None:
         """New contents: each is a copy of what is known, a copy of another new one, or to be read."""
@@ -260,7 +273,8 @@ class _Planner:
             if size == 0 or (len(group) == 1 and size not in known):
                 originals: Iterable[str | None] = [None] * len(group)
             else:
-                originals = _originals(group, known.get(size, []))
+                held = [(row["source_id"], row["bytes_read"], row["digest"]) for row in known.get(size, [])]
+                originals = originals_of([(found.path, source) for found, source, _ in group], size, held)
             for (found, source, prior), original in zip(group, originals, strict=True):
                 if original is None or original == source:
                     self.plan.read.append(Task("new", found, source, prior))
@@ -279,31 +293,6 @@ class _Planner:
             if status_before(row) == "read" and row["source_id"] not in leaving:
                 by_size[row["size_bytes"]].append(row)
         return by_size
-
-
-def _originals(group: Sequence[tuple[Found, str, Row | None]], known: Sequence[Row]) -> list[str | None]:
-    """For each file of one size the source with the same content: a known one, or the first of the group."""
-    firsts: dict[tuple[bytes, str | None], str] = {}
-    looks: dict[bytes, int] = defaultdict(int)
-    heads = []
-    for found, _, _ in group:
-        try:
-            heads.append(edges(found.path, found.size))
-        except OSError:
-            heads.append(b"")
-        looks[heads[-1]] += 1
-    originals: list[str | None] = []
-    for (found, source, _), head in zip(group, heads, strict=True):
-        same = next((r["source_id"] for r in known if is_same(found.path, r["bytes_read"], r["digest"])), None)
-        if same is None and head and looks[head] > 1:
-            try:
-                digest, size, is_longer = prefix_digest(found.path, found.size)
-            except OSError:
-                size, is_longer, digest = -1, True, ""
-            if size == found.size and not is_longer:
-                same = firsts.setdefault((head, digest), source)
-        originals.append(same)
-    return originals
 
 
 def _has_rows(row: Row) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from analytics.wires.base import Sample
 
 HEAD_BYTES = 256 << 10
+PIECE_BYTES = 1 << 20
 SNIFF_OBJECTS = 8
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
@@ -129,11 +130,10 @@ def _codec(head: bytes) -> str | None:
     return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def read_up_to(stream: Stream, limit: int) -> bytes:
-    """Up to `limit` bytes; fewer only at the end of the source, or before a defect that the next read raises."""
-    buffer = bytearray(limit)
-    view, filled = memoryview(buffer), 0
-    while filled < limit:
+def fill(stream: Stream, view: memoryview) -> int:
+    """Fill the view; less only at the end of the source, or before a defect that the next read raises."""
+    filled = 0
+    while filled < len(view):
         try:
             got = stream.readinto(view[filled:])
         except (BrokenCompression, RatioExceeded):
@@ -143,7 +143,16 @@ def read_up_to(stream: Stream, limit: int) -> bytes:
         if not got:
             break
         filled += got
-    return bytes(view[:filled])
+    return filled
+
+
+def read_up_to(stream: Stream, limit: int) -> bytes:
+    """Up to `limit` bytes, as `fill` reads them; memory grows with what is there, not with the limit."""
+    data = bytearray()
+    with memoryview(bytearray(min(limit, PIECE_BYTES))) as piece:
+        while len(data) < limit and (got := fill(stream, piece[: limit - len(data)])):
+            data += piece[:got]
+    return bytes(data)
 
 
 def looks_like_utf16(head: bytes) -> bool:
@@ -154,17 +163,17 @@ def looks_like_utf16(head: bytes) -> bool:
     return len(probe) >= 16 and (not any(probe[1::2]) or not any(probe[0::2])) and any(probe)
 
 
-def take_sample(head: bytes, *, whole: bool) -> Sample:
-    """The beginning of a source for sniffing. `whole`: the head is all of it."""
-    text = head.removeprefix(BOM)
+def take_sample(buffer: bytes | bytearray, start: int, stop: int, *, whole: bool) -> Sample:
+    """The beginning of a source, buffer[start:stop], for sniffing. `whole`: that is all of it."""
     objects: list[Mapping[str, Any]] = []
-    others = lines = at = 0
-    while at < len(text) and len(objects) < SNIFF_OBJECTS:
-        end = text.find(b"\n", at)
+    others = lines = 0
+    at = start + len(BOM) if buffer.startswith(BOM, start, stop) else start
+    while at < stop and len(objects) < SNIFF_OBJECTS:
+        end = buffer.find(b"\n", at, stop)
         if end < 0 and not whole:
             break
-        end = len(text) if end < 0 else end
-        line = text[at:end].strip()
+        end = stop if end < 0 else end
+        line = buffer[at:end].strip()
         at = end + 1
         if not line:
             continue
@@ -174,14 +183,16 @@ def take_sample(head: bytes, *, whole: bool) -> Sample:
             objects.append(obj)
         else:
             others += 1
-    if not objects and text.lstrip()[:1] == b"{":
-        keys = {key.decode() for key in _KEY.findall(text[:65536])}
-        return Sample([dict.fromkeys(keys)], others, is_document=True)
+    if not objects:
+        text = bytes(buffer[start:stop]).removeprefix(BOM)
+        if text.lstrip()[:1] == b"{":
+            keys = {key.decode() for key in _KEY.findall(text[:65536])}
+            return Sample([dict.fromkeys(keys)], others, is_document=True)
     is_document = whole and lines == 1 and len(objects) == 1
     return Sample(objects, others, is_document=is_document)
 
 
-def _parse(line: bytes) -> Any:
+def _parse(line: bytes | bytearray) -> Any:
     try:
         return msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

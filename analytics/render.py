@@ -18,7 +18,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from rich.cells import cell_len, set_cell_size
 
-from analytics.export import scalar
+from analytics.values import scalar
 
 UNKNOWN = "–"
 GAP = "  "
@@ -57,7 +57,7 @@ LOWER_BOUND_SUFFIX = "_is_lower_bound"  # X_is_lower_bound is the companion of X
 # integers that name a place or a state, not a quantity: no thousands separators
 ORDINALS = frozenset({
     "line", "first_line", "last_line", "part", "byte_offset", "seq", "first_seq", "last_seq", "step", "exit_code",
-    "revision", "version", "inode", "mtime_ns", "pid", "year", "call_occurrence",
+    "revision", "version", "inode", "mtime_ns", "pid", "year", "call_occurrence", "position", "piece",
 })  # fmt: skip
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\x1b"}
@@ -116,7 +116,7 @@ def number(value: Decimal | float) -> str:
     """A fraction to four places, without trailing zeros, with thousands separators."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if 0 < abs(value) < 0.0001:
+    if value != 0 and -0.0001 < value < 0.0001:
         return f"{value:.2g}"
     text = f"{value:,.4f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -249,17 +249,18 @@ def _fit(columns: list[_Column], natural: list[int], width: int) -> tuple[list[_
         kept.pop()
     for column in kept:
         if column.may_be_cut:
-            column.head = tuple(_cut(line, column.width) for line in _wrapped(column.name, column.width))
+            column.head = tuple(cut(line, column.width) for line in _wrapped(column.name, column.width))
     return kept, [column.name for column in columns if column not in kept]
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """The text, or as much of it as fits, ending in an ellipsis."""
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
 
 
 def _pad(text: str, column: _Column, *, last: bool) -> str:
     if column.may_be_cut:
-        text = _cut(text, column.width)
+        text = cut(text, column.width)
     if column.is_left:
         return text if last else text + " " * (column.width - cell_len(text))
     return " " * (column.width - cell_len(text)) + text

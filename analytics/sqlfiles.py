@@ -17,6 +17,7 @@ from analytics.errors import QueryFileError, UsageError
 from analytics.schema import Record
 
 HEADER_KEYS = ("title", "row", "from", "unknown", "not counted", "by", "params", "picture")
+_FULL_LINE = 100
 _HEADER = re.compile(rf"--\s*({'|'.join(HEADER_KEYS)}):\s*(.*)", re.IGNORECASE)
 _MADE = re.compile(
     r"^\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+)?(?:VIEW|MACRO|TABLE)\s+(\w+)", re.IGNORECASE | re.MULTILINE
@@ -116,8 +117,8 @@ def read(path: Path, layer: str) -> SqlFile:
 def header(text: str) -> dict[str, str]:
     """Key and text of each header line.
 
-    The first line is the title; a line without a key goes on with the key before it, and after the last key such
-    lines are the notes.
+    The first line is the title; a line without a key goes on with the key before it. After the last key such lines
+    are the notes, unless the line before is full and its sentence open.
     """
     block = []
     for line in text.splitlines():
@@ -132,7 +133,7 @@ def header(text: str) -> dict[str, str]:
         found = _HEADER.match(line)
         if found:
             key = found[1].lower()
-        elif keyed and at > keyed[-1]:
+        elif keyed and at > keyed[-1] and (len(block[at - 1]) < _FULL_LINE or block[at - 1].rstrip().endswith(".")):
             key = "notes"
         words = found[2] if found else line[2:]
         said[key] = f"{said.get(key, '')} {words.strip()}".strip()

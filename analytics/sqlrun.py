@@ -1,7 +1,7 @@
 """DuckDB over one pinned version of a lake: the relations of `queries/`, filters, and a sandbox for users' SQL.
 
-A relation is created when a query first names it, after those it builds on: binding all of them reads every Parquet
-footer dozens of times, binding the few a report needs takes milliseconds.
+Only what a query names, and what that builds on, is put before it: binding every relation reads every Parquet footer
+dozens of times, binding the few that a report needs takes milliseconds.
 
 The sandbox has two walls. The engine may open the pinned Parquet files and a private spill folder, nothing else, and
 its configuration is locked. The text may hold one statement that only reads: the engine alone lets COPY inside a WITH
@@ -17,6 +17,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -38,11 +39,17 @@ TABLE_FUNCTIONS = frozenset({
     "pragma_version", "pg_timezone_names",
 })  # fmt: skip
 QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
-# words after which a query may look at relations it does not name
-CATALOG_WORDS = frozenset({"show", "describe", "tables", "pg_catalog", "information_schema"})
+
+INLINED = dict.fromkeys(("stored_events", "stored_refusals", "sources", "events", "refusals"), "NOT MATERIALIZED")
 
 _COMMENT = re.compile(r"--[^\n]*")
+_VIEW = re.compile(r"^CREATE OR REPLACE VIEW \w+ AS\s(.*?);?\s*\Z", re.DOTALL | re.MULTILINE)
+_BEGIN = re.compile(
+    r"((?:\s|--[^\n]*\n|/\*.*?\*/)*)(SELECT|FROM|VALUES|WITH(?=\s))(?:\s+(RECURSIVE\s))?", re.DOTALL | re.IGNORECASE
+)
+_TABLE = re.compile(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)")
 _WORD = re.compile(r"[a-z_][a-z0-9_]*")
+_SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
 _EXPLAIN = re.compile(r"\s*EXPLAIN(\s+ANALYZE)?(?=[\s(])(\s*\(\s*FORMAT\s+\w+\s*\))?", re.IGNORECASE)
 _READS_ONLY = (
     "`runlake sql` takes one statement that reads: SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, SHOW, EXPLAIN"
@@ -66,22 +73,35 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What one file of `queries/` creates, and the other relations its text names."""
+    """What one file of `queries/` creates, the query inside (None: not a view), and the other relations it reads."""
 
     text: str
-    words: frozenset[str]
+    query: str | None
+    builds_on: frozenset[str]
 
 
 @cache
 def relations() -> dict[str, Relation]:
     """All relations by name, each after those it builds on."""
     texts = {file.relation: file.text for file in sqlfiles.load() if file.relation is not None}
-    return {name: Relation(text, frozenset(words_of(text) & texts.keys() - {name})) for name, text in texts.items()}
+    made = {}
+    for name, text in texts.items():
+        view = _VIEW.search(text)
+        builds_on = frozenset(set(_TABLE.findall(_COMMENT.sub(" ", text).lower())) & texts.keys() - {name})
+        made[name] = Relation(text, view[1] if view else None, builds_on)
+    return made
 
 
 def words_of(sql: str) -> set[str]:
-    """Every word of a query that could be a relation's name; comments left out."""
-    return set(_WORD.findall(_COMMENT.sub(" ", sql).lower()))
+    """Every word of a query that could be a relation's name: rather one too many than one too few."""
+    return set(_WORD.findall(sql.lower()))
+
+
+def _shows_catalog(words: set[str], needed: set[str]) -> bool:
+    """True: the query may show relations that it does not name, so all must be there."""
+    if words & {"show", "describe"}:
+        return not needed or "tables" in words
+    return any(word.startswith(("duckdb_", "pragma_", "pg_", "information_schema")) for word in words)
 
 
 class Session:
@@ -122,18 +142,22 @@ class Session:
         cursor = self._cursor(filters)
         if self.sandboxed:
             sql = only_reads(sql, self._root)
+        if _SHOW_TABLES.fullmatch(sql):  # the names are known; making 90 views to list them takes 3 s
+            return cursor.sql(f"SELECT unnest({_list(self._relations)}) AS name ORDER BY name")
         words = words_of(sql)
-        shows_catalog = words & CATALOG_WORDS or any(word.startswith(("duckdb_", "pragma_", "pg_")) for word in words)
-        self._make(set(self._relations) if shows_catalog else self._needed(words))
+        needed = self._needed(words)
+        composed = self._composed(sql, needed)
+        if composed is not None:
+            with suppress(duckdb.Error):  # once more with views: the error then shows the user's own lines
+                return cursor.sql(composed)
+        self._make(set(self._relations) if _shows_catalog(words, needed) else needed)
         try:
             made: duckdb.DuckDBPyRelation | None = cursor.sql(sql)
         except duckdb.CatalogException as error:
             raise self._no_relation(error) from error
         except duckdb.Error as error:
             raise explain(error) from error
-        if made is None:  # a trusted statement without rows
-            made = cursor.sql("SELECT 1 AS done WHERE false")
-        return made
+        return self._root.sql("SELECT 1 AS done WHERE false") if made is None else made
 
     def _cursor(self, filters: Filters | None) -> duckdb.DuckDBPyConnection:
         """A connection of its own, since variables belong to a connection and filters must not outlive their query."""
@@ -150,8 +174,23 @@ class Session:
         following = words & self._relations.keys()
         while following:
             wanted |= following
-            following = {word for name in following for word in self._relations[name].words} - wanted
+            following = {word for name in following for word in self._relations[name].builds_on} - wanted
         return wanted
+
+    def _composed(self, sql: str, needed: set[str]) -> str | None:
+        """The query with all it needs in front of it as WITH, or None where that cannot be.
+
+        DuckDB binds a WITH once and a view once per mention: run_metrics over a small lake takes 0.15 s this way and
+        0.55 s with views. What holds the events stays inlined: kept apart it would copy the lake into memory.
+        """
+        begin = _BEGIN.match(sql)
+        queries = {name: relation.query for name, relation in self._relations.items() if name in needed}
+        if begin is None or not queries or None in queries.values():
+            return None
+        parts = [f"{name} AS {INLINED.get(name, '')} (\n{query}\n)" for name, query in queries.items()]
+        comments, word, recursive = begin.groups(default="")
+        chain = f"WITH {recursive}" + ",\n".join(parts)
+        return f"{comments}{chain},\n{sql[begin.end() :]}" if word.upper() == "WITH" else f"{chain}\n{sql}"
 
     def _make(self, wanted: set[str]) -> None:
         for name, relation in self._relations.items():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from analytics.blocks import Lines, Refused, sha256
@@ -60,6 +64,7 @@ class Tally:
     ends_without_newline: bool = False
     pending_bytes: int = 0
     tail: bytes | None = None
+    tail_redactions: int = 0  # counted again when the tail becomes a line, so kept apart
     skeleton: str | None = None
     hasher: Any = field(default_factory=xxhash.xxh3_128)
 
@@ -80,21 +85,30 @@ class Tally:
             "seq": seq, "raw_sha256": digest or sha256(data), "raw": raw, "redactions": count,
         })  # fmt: skip
 
-    def refuse_line(self, refused: Refused, first_line: int, offset: int, redactor: Redactor | None) -> None:
-        """Note a refused line of a span that begins at `first_line`."""
+    def refuse_line(self, refused: Refused, line: int, offset: int, redactor: Redactor | None) -> None:
+        """Note a refused line."""
         why = refused.refusal
         self.refused_lines += 1
-        self.refuse(why.reason, why.detail, line=first_line + refused.index, offset=offset, data=refused.line,
-                    run_id=why.run_id, seq=why.seq, redactor=redactor)  # fmt: skip
+        self.refuse(why.reason, why.detail, line=line, offset=offset, data=refused.line, run_id=why.run_id,
+                    seq=why.seq, redactor=redactor)  # fmt: skip
 
-    def count(self, rows: Rows, line_numbers: Ints, lines: Lines, index: Ints, redactions: dict[int, int]) -> None:
-        """Add the good rows of a span to the counters and to the pieces of their runs."""
+    def blank(self, line: int, text: bytes) -> None:
+        """Note a line of white space."""
+        self.blank_lines += 1
+        self.blanks.append((line, text))
+
+    def count(self, rows: Rows, first: int, line: Ints, hashes: list[int], redactions: dict[int, int]) -> None:
+        """Add the good rows of a span to the counters and to the pieces of their runs.
+
+        `first` is the span's first row among those that `line`, `hashes` and the keys of `redactions` number.
+        """
         kept = [i for i in range(rows.n) if i not in rows.refused] if rows.refused else range(rows.n)
         if not kept:
             return
         self.event_lines += len(kept)
         self.events += len(kept) + len(rows.parts)
-        self.redactions += sum(n for i, n in redactions.items() if i not in rows.refused)
+        if redactions:
+            self.redactions += sum(redactions.get(first + i, 0) for i in kept)
         run_ids = rows.columns.get("run_id")
         groups: dict[str, list[int] | range] = {}
         if run_ids is None:
@@ -111,32 +125,28 @@ class Tally:
             name = values.get("run_id") or (run_ids[i] if run_ids is not None else rows.constants["run_id"])
             extra[name] = extra.get(name, 0) + 1
         for name, members in groups.items():
-            self._piece(name, members, rows, line_numbers, lines, index).events += extra.get(name, 0)
+            self._piece(name, members, rows, first, line, hashes).events += extra.get(name, 0)
 
     def _piece(
-        self, name: str, members: list[int] | range, rows: Rows, line_numbers: Ints, lines: Lines, index: Ints
+        self, name: str, members: list[int] | range, rows: Rows, first: int, line: Ints, hashes: list[int]
     ) -> Piece:
-        first, last = int(line_numbers[members[0]]), int(line_numbers[members[-1]])
+        first_line, last_line = int(line[first + members[0]]), int(line[first + members[-1]])
         piece = self.pieces.get(name)
         if piece is None:
-            piece = self.pieces[name] = Piece(name, first, last)
-        piece.last_line = last
+            piece = self.pieces[name] = Piece(name, first_line, last_line)
+        piece.last_line = last_line
         piece.lines += len(members)
         piece.events += len(members)
-        buffer = lines.buffer
-        members_index = index if len(members) == len(index) else index[np.asarray(members)]
-        bounds = zip(lines.starts[members_index].tolist(), lines.ends[members_index].tolist(), strict=True)
-        hashed = xxhash.xxh3_64_intdigest
-        total = int(piece.digest, 16) + sum([hashed(buffer[start:end]) for start, end in bounds])
-        piece.digest = f"{total & MASK:016x}"
+        is_all = len(members) == rows.n
+        total = sum(hashes[first : first + rows.n]) if is_all else sum([hashes[first + i] for i in members])
+        piece.digest = f"{(int(piece.digest, 16) + total) & MASK:016x}"
         seqs = rows.columns.get("seq")
         if seqs is not None:
-            self._sequence(piece, [seqs[i] for i in members])
+            self._sequence(piece, seqs if is_all else [seqs[i] for i in members])
         stamps = rows.columns.get("ts")
         if stamps is not None:
-            known = [ts for i in members if (ts := stamps[i]) is not None]
-            if known:
-                low, high = min(known), max(known)
+            low, high = _bounds(stamps, None if is_all else members)
+            if low is not None and high is not None:
                 piece.first_ts = low if piece.first_ts is None else min(piece.first_ts, low)
                 piece.last_ts = high if piece.last_ts is None else max(piece.last_ts, high)
         shared = rows.constants.get("is_shared_run")
@@ -144,15 +154,17 @@ class Tally:
         return piece
 
     @staticmethod
-    def _sequence(piece: Piece, seqs: list[int | None]) -> None:
+    def _sequence(piece: Piece, seqs: Sequence[int | None]) -> None:
         known = [seq for seq in seqs if seq is not None]
         if not known:
             return
-        if piece.newest_seq is not None and known[0] != piece.newest_seq + 1:
+        begin = known[0]
+        if piece.newest_seq is not None and begin != piece.newest_seq + 1:
             piece.seq_breaks += 1
-        array = np.array(known, np.int64)
-        piece.seq_breaks += int((np.diff(array) != 1).sum())
-        low, high = int(array.min()), int(array.max())
+        low, high = begin, known[-1]
+        if known != list(range(begin, begin + len(known))):
+            piece.seq_breaks += sum(after != before + 1 for before, after in itertools.pairwise(known))
+            low, high = min(known), max(known)
         piece.first_seq = low if piece.first_seq is None else min(piece.first_seq, low)
         piece.last_seq = high if piece.last_seq is None else max(piece.last_seq, high)
         piece.newest_seq = known[-1]
@@ -160,7 +172,9 @@ class Tally:
     def resume_state(self) -> str:
         """JSON to read on from `offset`: the wire's state, and the newest sequence number of each run."""
         newest = {name: piece.newest_seq for name, piece in self.pieces.items() if piece.newest_seq is not None}
-        state = msgspec.json.encode({"wire": self.ctx.state, "newest_seq": newest})
+        state = msgspec.json.encode(
+            {"wire": self.ctx.state, "newest_seq": newest, "tail_redactions": self.tail_redactions}
+        )
         return state.decode()
 
     def row(self) -> dict[str, Any]:
@@ -174,8 +188,22 @@ class Tally:
             "bytes_read": self.offset, "digest": self.hasher.hexdigest(), "lines": self.line + (self.pending_bytes > 0),
             "event_lines": self.event_lines, "events": self.events, "refused_lines": self.refused_lines,
             "refusals": self.refusal_count, "blank_lines": self.blank_lines, "pending_bytes": self.pending_bytes,
-            "tail": self.tail, "redactions": self.redactions, "has_bom": self.has_bom,
+            "tail": self.tail, "redactions": self.redactions + self.tail_redactions, "has_bom": self.has_bom,
             "ends_without_newline": self.ends_without_newline,
             "blanks": [{"line": line, "text": text} for line, text in self.blanks],
             "skeleton": self.skeleton, "runs": pieces, "resume_state": self.resume_state(), "shape": self.shape,
         }  # fmt: skip
+
+
+def _bounds(stamps: Sequence[int | None] | pa.Array, members: Sequence[int] | None) -> tuple[int | None, int | None]:
+    """The lowest and the highest that is known of the members (None: of all)."""
+    known = stamps if isinstance(stamps, pa.Array) else pa.array(stamps, pa.int64())
+    found = pc.min_max(known if members is None else known.take(pa.array(members, pa.int64()))).as_py()
+    return found["min"], found["max"]
+
+
+def line_hashes(lines: Lines, index: Ints) -> list[int]:
+    """xxh3-64 of the lines of the index."""
+    hashed, buffer = xxhash.xxh3_64_intdigest, lines.buffer
+    bounds = zip(lines.starts[index].tolist(), lines.ends[index].tolist(), strict=True)
+    return [hashed(buffer[start:end]) for start, end in bounds]

@@ -17,12 +17,12 @@ import pyarrow as pa
 import xxhash
 
 from analytics import reading, wires
-from analytics.blocks import Decoded, LineDecoder, Lines, Refused, sha256
+from analytics.blocks import Decoded, LineDecoder, Lines, Payload, Refused, sha256
 from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
 from analytics.redact import Redactor
 from analytics.tally import RAW_LIMIT, Piece, Tally
-from analytics.wires.base import Context, DocumentError, Refusal
+from analytics.wires.base import Context, DocumentError, Refusal, Sample
 from analytics.writing import Writers
 
 MAX_LINE_BYTES = 32 << 20
@@ -168,27 +168,32 @@ class Worker:
         tally.line, tally.offset, tally.hasher = prior["lines"] - (prior["pending_bytes"] > 0), offset, hasher
         for name in CARRIED:
             setattr(tally, name, prior[name])
+        tally.redactions -= msgspec.json.decode(saved["tail_redactions"])
         tally.refusal_count = prior["refusals"]
         tally.blanks = [(blank["line"], blank["text"]) for blank in prior["blanks"] or ()]
         for piece in prior["runs"] or ():
             tally.pieces[piece["run_id"]] = Piece(**piece, newest_seq=newest.get(piece["run_id"]))
-        self.block.take(opened, tally, decoder, b"")
+        self.block.take(opened, tally, decoder)
         return tally
 
     def read_whole(self, task: ReadTask, opened: reading.Opened, record: FileRecord) -> Tally | None:
         """Sniff the source and read it from its beginning."""
+        block = self.block
         try:
-            head = reading.read_up_to(opened.stream, reading.HEAD_BYTES)
+            filled = block.begin(opened.stream)
         except reading.RatioExceeded as error:
             return self.refuse_file(task, opened, record, b"", "compression_ratio", str(error))
         except reading.BrokenCompression as error:
             return self.refuse_file(task, opened, record, b"", "compressed_data_broken", str(error))
-        if not head:
+        size = filled - block.fill
+        if not size:
             record.status, record.reason = "skipped", "empty"
             return None
-        if reading.looks_like_utf16(head):
+        if reading.looks_like_utf16(bytes(block.buffer[block.fill : min(filled, block.fill + 512)])):
+            head = bytes(block.buffer[block.fill : filled])
             return self.refuse_file(task, opened, record, head, "not_utf8_file", "UTF-16 or UTF-32, not UTF-8")
-        known = self.recognise(reading.take_sample(head, whole=len(head) < reading.HEAD_BYTES))
+        is_whole = size < reading.HEAD_BYTES
+        known = self.recognise(reading.take_sample(block.buffer, block.fill, filled, whole=is_whole))
         if known is None:
             record.status, record.reason = "skipped", "no known wire by its content"
             return None
@@ -198,16 +203,16 @@ class Worker:
         ctx = Context(task.source_id, shape, decoder.wire.new_state(shape))
         tally = Tally(task.source_id, display(task.path), wire, shape, ctx)
         if shape in wires.BY_NAME[wire].documents:
-            self.document(opened, tally, decoder, head)
+            self.document(opened, record, tally, decoder, bytes(block.buffer[block.fill : filled]))
             return tally
-        if head.startswith(reading.BOM):
+        if block.buffer.startswith(reading.BOM, block.fill, filled):
             tally.has_bom, tally.offset = True, len(reading.BOM)
             tally.hasher.update(reading.BOM)
-            head = head[len(reading.BOM) :]
-        self.block.take(opened, tally, decoder, head)
+            filled = block.cut_beginning(len(reading.BOM), filled)
+        block.take(opened, tally, decoder, filled)
         return tally
 
-    def recognise(self, sample: wires.Sample) -> tuple[str, str] | None:
+    def recognise(self, sample: Sample) -> tuple[str, str] | None:
         """Wire and shape: by content, or the wire named by hand."""
         name = self.settings.wire
         if name is None:
@@ -228,24 +233,31 @@ class Worker:
         tally.refuse(reason, detail, line=None, offset=0, data=head, size=size, redactor=self.redactor)
         return tally
 
-    def document(self, opened: reading.Opened, tally: Tally, decoder: LineDecoder, head: bytes) -> None:
+    def document(
+        self, opened: reading.Opened, record: FileRecord, tally: Tally, decoder: LineDecoder, head: bytes
+    ) -> None:
         """A single JSON document with its events inline; it is held in memory as a whole."""
         self.block.flush()
         limit = self.settings.max_document_bytes
         data = head + reading.read_up_to(opened.stream, limit + 1 - len(head))
         tally.hasher.update(data)
         tally.offset = len(data)
+        tally.has_bom = data.startswith(reading.BOM)
         self.advance(len(data), 0)
+        shift = len(reading.BOM) if tally.has_bom else 0
         problem, detail, elements = "", "", []
         if len(data) > limit:
             problem, detail = "document_too_large", f"more than {limit} bytes"
         else:
+            data = data[shift:]
             try:
+                data.decode()
                 elements = decoder.wire.document(data, tally.ctx)  # type: ignore[attr-defined]
             except (DocumentError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 problem, detail = "document_malformed", str(error)
         if problem:
-            tally.refuse(problem, detail, line=None, offset=0, data=data[:RAW_LIMIT], size=len(data),
+            record.status, record.reason = "refused", detail
+            tally.refuse(problem, detail, line=None, offset=0, data=data[:RAW_LIMIT], size=tally.offset,
                          digest=sha256(data), redactor=self.redactor)  # fmt: skip
             return
         between, at = [], 0
@@ -259,19 +271,18 @@ class Worker:
         tally.skeleton = skeleton.decode("utf-8", "replace")
         tally.line = len(elements)
         texts = [data[e.offset : e.offset + e.length] for e in elements]
+        payload = Payload(pa.array(texts, pa.binary()).view(pa.string()))
         good = [j for j, e in enumerate(elements) if not isinstance(e.obj, Refusal)]
         decoded = Decoded(
-            np.array(good, np.int64), [elements[j].obj for j in good],
-            pa.array([texts[j] for j in good], pa.binary()).cast(pa.string()),
+            np.array(good, np.int64), [elements[j].obj for j in good], payload,
             [Refused(j, e.obj, texts[j]) for j, e in enumerate(elements) if isinstance(e.obj, Refusal)],
         )  # fmt: skip
         run_ids = [o.run_id for o in decoded.objects]
         decoder.redact(decoded)
         for o, run_id in zip(decoded.objects, run_ids, strict=True):
             o.run_id = run_id  # an element does not name its run, so one that was decoded anew lost it
-        lines = Lines.of(texts)
-        offsets = np.array([e.offset for e in elements], np.int64)
-        self.block.emit([Span(tally, 1, decoded, lines, offsets=offsets)], decoder)
+        offsets = np.array([e.offset + shift for e in elements], np.int64)
+        self.block.emit(decoder, Lines.of(texts), decoded, [Span(tally, 1, 0, len(elements))], offsets)
 
 
 def display(path: str) -> str:

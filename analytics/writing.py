@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analytics.columns import PAYLOAD_AT, Batch
 from analytics.lakefiles import ROW_GROUP_ROWS, WrittenFile, data_path, describe, parquet_writer
 from analytics.schema import Record, arrow_schema
 
@@ -21,14 +22,14 @@ class Writers:
     def __init__(self, lake: Path, ingest_id: str, number: int) -> None:
         self._lake, self._ingest_id, self._number = lake, ingest_id, number
         self._open: dict[str, tuple[pq.ParquetWriter, str]] = {}
-        self._waiting: dict[str, list[pa.RecordBatch]] = {}
+        self._waiting: dict[str, list[Batch]] = {}
         self._refused: dict[str, list[dict[str, Any]]] = {}
 
-    def events(self, wire: str, batch: pa.RecordBatch) -> None:
+    def events(self, wire: str, batch: Batch) -> None:
         """Queue event rows; a row group is written when there is enough for one."""
         waiting = self._waiting.setdefault(wire, [])
         waiting.append(batch)
-        rows, size = sum(b.num_rows for b in waiting), sum(b.nbytes for b in waiting)
+        rows, size = sum(b.rows.num_rows for b in waiting), sum(b.payload_bytes for b in waiting)
         if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES:
             self._write(wire)
 
@@ -59,7 +60,10 @@ class Writers:
         if wire not in self._open:
             relative = self._relative("event", wire)
             self._open[wire] = (parquet_writer(self._lake / relative, "event", level=LEVEL), relative)
-        self._open[wire][0].write_table(pa.Table.from_batches(waiting), row_group_size=1 << 30)
+        table = pa.Table.from_batches([batch.rows for batch in waiting])
+        payload = pa.chunked_array([piece for batch in waiting for piece in batch.payload], pa.string())
+        table = table.add_column(PAYLOAD_AT, "payload", payload)
+        self._open[wire][0].write_table(table, row_group_size=1 << 30)
 
     def _relative(self, record: Record, wire: str) -> str:
         return data_path(record, wire, self._ingest_id, self._number)

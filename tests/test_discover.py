@@ -32,7 +32,8 @@ def reasons(discovery, folder):
 
 
 def test_a_folder_is_searched_for_names_that_could_be_sources(tmp_path):
-    make(tmp_path, "a.jsonl", "b/c.NDJSON", "b/.hidden/d.log", "e.txt.zst", "f.json.gz", "g.parquet", "h.md", "i.gz", "jsonl")
+    make(tmp_path, "a.jsonl", "b/c.NDJSON", "b/.hidden/d.log", "e.txt.zst", "f.json.gz")
+    make(tmp_path, "g.parquet", "h.md", "i.gz", "jsonl")
     result = discover([tmp_path])
     assert names(result, tmp_path) == ["a.jsonl", "b/.hidden/d.log", "b/c.NDJSON", "e.txt.zst", "f.json.gz"]
     assert (result.ignored, result.problems, result.listed) == (4, [], [str(tmp_path)])
@@ -41,13 +42,15 @@ def test_a_folder_is_searched_for_names_that_could_be_sources(tmp_path):
 
 def test_a_named_file_is_taken_whatever_its_name(tmp_path):
     make(tmp_path, "stream.dat", "no_suffix")
-    assert names(discover([tmp_path / "stream.dat", str(tmp_path / "no_suffix")]), tmp_path) == ["no_suffix", "stream.dat"]
+    result = discover([tmp_path / "stream.dat", str(tmp_path / "no_suffix")])
+    assert names(result, tmp_path) == ["no_suffix", "stream.dat"]
 
 
 def test_a_file_reached_twice_is_found_once(tmp_path):
     make(tmp_path, "sub/a.jsonl")
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "sub" / "a.jsonl")
-    given = [tmp_path, tmp_path / "sub", tmp_path / "sub" / "a.jsonl", tmp_path / "sub" / ".." / "sub", f"{tmp_path}/*.jsonl"]
+    sub = tmp_path / "sub"
+    given = [tmp_path, sub, sub / "a.jsonl", sub / ".." / "sub", f"{tmp_path}/*.jsonl"]
     assert names(discover(given), tmp_path) == ["sub/a.jsonl"]
 
 
@@ -70,7 +73,8 @@ def test_linked_folders_are_not_entered_and_loops_catch_nobody(tmp_path):
         "real/self.jsonl": "too many levels of symbolic links",
         "real/broken.jsonl": "the link leads nowhere",
     }
-    assert names(discover([tmp_path / "real" / "loop"]), tmp_path) == ["real/a.jsonl"], "a link named itself is followed"
+    named = discover([tmp_path / "real" / "loop"])
+    assert names(named, tmp_path) == ["real/a.jsonl"], "a link that is named itself is followed"
 
 
 def test_a_folder_named_like_a_file_is_a_folder(tmp_path):

@@ -77,9 +77,9 @@ def table(head, rows):
 
 
 def wires(_):
-    from analytics.wires import MODULES, wire
+    from analytics.wires import WIRES, wire
 
-    return table(["wire", "reads"], [[f"`{name}`", wire(name).summary] for name in MODULES])
+    return table(["wire", "reads"], [[f"`{row.name}`", wire(row.name).summary] for row in WIRES])
 
 
 def refusals(_):

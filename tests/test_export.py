@@ -1,11 +1,10 @@
-"""Rows out: a golden file per format (UPDATE_GOLDEN=1 writes them anew), and hostile text in each of them."""
+"""Rows out: a golden file per format (--update writes them anew), and hostile text in each of them."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -23,8 +22,8 @@ GOLDEN = Path(__file__).parent / "golden" / "export"
 
 SHOWN = """
     FROM (VALUES
-        ('run-1', TIMESTAMPTZ '2026-09-01 12:00:00.25Z', 84250, 1234567, true, 3, false, 2, true, 0.1842::DECIMAL(18, 4),
-         ['big', 'small'], true, 41.5),
+        ('run-1', TIMESTAMPTZ '2026-09-01 12:00:00.25Z', 84250, 1234567, true, 3, false, 2, true,
+         0.1842::DECIMAL(18, 4), ['big', 'small'], true, 41.5),
         ('run-2', NULL, NULL, NULL, NULL, 0, true, NULL, NULL, NULL, NULL, NULL, NULL),
         ('run-3', TIMESTAMPTZ '2026-09-02 00:00:00Z', 900, 0, false, 1, true, 0, false, 0.00002, [], false, 1e-7)
     ) AS t(run_id, started_at, duration_ms, output_tokens, tokens_are_lower_bound, tool_calls_unfinished,
@@ -32,10 +31,11 @@ SHOWN = """
 """
 
 HOSTILE = [
-    "=HYPERLINK(\"http://evil.example\",\"x\")", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1",
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a | b", "[x](javascript:alert(1))", "`x`", "**b** _i_",
-    "\x1b[31mred\x1b[0m", "\x9b31m", "\x07", "\x7f", "\x00", "a\u202eb", "a\u2028b", "https://evil.example/", "www.evil.example",
-    "@someone", "a\\|b", "&lt;", "![x](http://evil.example/x.png)", "<!--", "$x$", "~~x~~", "# x", "\udcff",
+    '=HYPERLINK("http://evil.example","x")', "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1",
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "a | b", "[x](javascript:alert(1))", "`x`",
+    "**b** _i_", "\x1b[31mred\x1b[0m", "\x9b31m", "\x07", "\x7f", "\x00", "a\u202eb", "a\u2028b",
+    "https://evil.example/", "www.evil.example", "@someone", "a\\|b", "&lt;",
+    "![x](http://evil.example/x.png)", "<!--", "$x$", "~~x~~", "# x", "\udcff",
 ]  # fmt: skip
 
 
@@ -51,10 +51,10 @@ def hostile_rows():
 
 
 @pytest.mark.parametrize("format_", [format_ for format_ in FORMATS if format_ != "parquet"])
-def test_each_format_is_as_agreed(format_):
+def test_each_format_is_as_agreed(format_, update):
     result = written(duckdb.sql(SHOWN), format_)
     file = GOLDEN / f"runs.{format_}"
-    if os.environ.get("UPDATE_GOLDEN"):
+    if update:
         file.write_bytes(result)
     assert result.decode() == file.read_text(encoding="utf-8")
 
@@ -208,12 +208,13 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
     out = tmp_path / "rows.csv"
     out.write_text("old")
 
-    def fail():
-        raise RuntimeError
+    def broken():
+        with sink(out) as to:
+            to.write(b"half")
+            raise RuntimeError
 
-    with pytest.raises(RuntimeError), sink(out) as to:
-        to.write(b"half")
-        fail()
+    with pytest.raises(RuntimeError):
+        broken()
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
     assert out.read_text() == "old"
     with sink(out) as to:

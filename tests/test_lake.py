@@ -67,9 +67,8 @@ def ingest(store, rows, note="ingest", removed=(), **kinds):
 
 def rows_of(store, record="event", columns="source_id, line, payload"):
     with duckdb.connect() as con:
-        return con.execute(
-            f"SELECT {columns} FROM read_parquet(?, hive_partitioning = true, union_by_name = true)", [store.files(record)]
-        ).fetchall()
+        query = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = true, union_by_name = true)"
+        return con.execute(query, [store.files(record)]).fetchall()
 
 
 def shell(store, query, folder):
@@ -178,10 +177,9 @@ def _hold(root, ready, mode):
     store = Store.open(root)
     with store.lock():
         write(store, "event", [event("killed", 1)], new_ingest_id())
-        if mode == "fork":
-            if os.fork() == 0:
-                time.sleep(60)  # a worker that outlives its parent
-                os._exit(0)
+        if mode == "fork" and os.fork() == 0:
+            time.sleep(60)  # a worker that outlives its parent
+            os._exit(0)
         ready.set()
         time.sleep(60)
 
@@ -222,6 +220,23 @@ def test_who_waits_is_told_for_whom(store):
     assert said == [f"Waiting for process {holder.pid} on {os.uname().nodename}, which is writing to {store.root}."]
 
 
+def test_a_reader_never_waits_for_a_writer(store):
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    holder = context.Process(target=_hold, args=(str(store.root), ready, "alone"))
+    holder.start()
+    assert ready.wait(30)
+    (store.root / "open.sql").write_text("stale")
+    began = time.monotonic()
+    assert store.refresh().version == 0
+    assert time.monotonic() - began < 10
+    assert (store.root / "open.sql").read_text() == "stale"
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    store.refresh()
+    assert (store.root / "open.sql").read_text() != "stale"
+
+
 def test_orphans_are_only_what_no_version_names(store):
     first = ingest(store, [event("a", 1)])
     target = next(f.relative for f in first.all_files if f.rows)
@@ -237,7 +252,7 @@ def test_replaced_files_go_after_their_retention_and_their_versions_say_so(store
     second = ingest(first, [event("b", 1)], removed=[target])
     assert second.vacuum_replaced() == []
     assert second.vacuum_replaced(retention_hours=0) == [target]
-    with pytest.raises(LakeError, match="Version 1 .* can no longer be read: 1 of its files"):
+    with pytest.raises(LakeError, match=r"Version 1 .* can no longer be read: 1 of its files"):
         Store.open(store.root, version=1)
     assert rows_of(store.latest()) == [("b", 1, "{}")]
 
@@ -292,6 +307,20 @@ def test_compaction_makes_files_of_the_target_size_and_keeps_large_ones(store, m
     places = [row[0] for row in rows_of(after)]
     assert places == [row[0] for row in rows_of(store)], "sources keep the order in which they came in"
     assert {f.order_key for f in after.all_files if f.rows} <= {f.order_key for f in store.all_files}
+
+
+def test_compaction_opens_few_files_at_a_time(store):
+    ingest_id = new_ingest_id()
+    files = [write(store, "event", [event("a", number)], ingest_id, number) for number in range(150)]
+    store = store.commit(files, [], ingest_id=ingest_id, note="many")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 60, before[1]))
+    try:
+        after, saved = store.compact()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert (saved.files_before, saved.files_after) == (150, 1)
+    assert [row[1] for row in rows_of(after)] == list(range(150))
 
 
 def test_compaction_survives_a_source_larger_than_memory_chunks(store, monkeypatch):
@@ -461,6 +490,20 @@ def test_other_readers_see_the_same_table(store):
     ours = next(row for row in stats if row["num_records"] == 2)
     assert (ours["min.source_id"], ours["max.source_id"]) == ("a", "b")
     assert ours["max.ts"].isoformat() == "2023-11-14T22:13:21+00:00"
+
+
+@pytest.mark.slow
+def test_a_long_history_is_opened_through_checkpoints_and_loses_nothing(store):
+    replaced = None
+    for number in range(105):
+        store = ingest(store, [event("a", number)], removed=[replaced] if replaced else [])
+        replaced = next(f.relative for f in store.all_files if f.rows)
+    assert list((store.root / "_delta_log").glob("*.checkpoint.parquet"))
+    assert len(store.history()) == 106
+    assert store.vacuum_orphans() == []
+    assert rows_of(Store.open(store.root, version=3)) == [("a", 2, "{}")]
+    assert len(store.vacuum_replaced(retention_hours=0)) == 104
+    assert rows_of(store.latest()) == [("a", 104, "{}")]
 
 
 def test_a_thread_may_take_its_lock_again_and_others_wait(store):

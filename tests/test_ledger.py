@@ -64,15 +64,15 @@ class Lab:
             rows.setdefault(wire, []).extend(more)
         files = []
         for number, (wire, some) in enumerate(rows.items()):
-            files.append(self._write("source", wire, ingest_id, number, source_table(some)))
+            files.append(self.put("source", wire, ingest_id, number, source_table(some)))
         if events:
             table = pa.Table.from_pylist(events, schema=arrow_schema("event"))
-            files.append(self._write("event", "platonic-core", ingest_id, 0, table))
+            files.append(self.put("event", "platonic-core", ingest_id, 0, table))
         out = self.store.replace_sources(decided.replaced, ingest_id)
         self.store = self.store.commit([*files, *out.added], out.removed, ingest_id=ingest_id, note="ingest")
         return decided
 
-    def _write(self, record, wire, ingest_id, number, table):
+    def put(self, record, wire, ingest_id, number, table):
         relative = data_path(record, wire, ingest_id, number)
         with parquet_writer(self.store.root / relative, record) as writer:
             writer.write_table(table)
@@ -91,7 +91,8 @@ class Lab:
         known = not whole.startswith(b"no wire")
         if known:
             for at, line in enumerate(lines):
-                events.append({"source_id": task.source_id, "line": before + at + 1, "part": 0, "payload": line.decode()})
+                place = {"source_id": task.source_id, "line": before + at + 1, "part": 0}
+                events.append(place | {"payload": line.decode()})
         count = before + len(lines)
         is_document = whole.startswith(b"[")
         return {
@@ -99,9 +100,10 @@ class Lab:
             "shape": "export" if is_document else "record", "status": "read" if known else "skipped",
             "source_id": task.source_id, "revision": task.revision, "ingest_id": "x", "host": HOST,
             "path": task.found.display, "size_bytes": len(raw), "mtime_ns": task.found.mtime_ns,
-            "inode": task.found.inode, "compression": codec, "bytes_read": end, "digest": xxhash.xxh3_128_hexdigest(whole[:end]),
-            "lines": count + (end < len(whole)), "event_lines": count, "events": count, "refusals": 0, "refused_lines": 0,
-            "blank_lines": 0, "pending_bytes": len(whole) - end, "redactions": 0, "resume_state": "{}",
+            "inode": task.found.inode, "compression": codec, "bytes_read": end,
+            "digest": xxhash.xxh3_128_hexdigest(whole[:end]), "lines": count + (end < len(whole)),
+            "event_lines": count, "events": count, "refusals": 0, "refused_lines": 0, "blank_lines": 0,
+            "pending_bytes": len(whole) - end, "redactions": 0, "resume_state": "{}",
             "runs": [{"run_id": "r", "first_line": 1, "last_line": count, "first_ts": 1_700_000_000_000_000}],
             "first_seen": prior["first_seen"] if prior else NOW, "ends_without_newline": False,
         } if known else {
@@ -115,7 +117,8 @@ class Lab:
         paths = {row["source_id"]: row for row in self.ledger().frame.iter_rows(named=True)}
         events = pl.concat([pl.read_parquet(p, hive_partitioning=False) for p in self.store.files("event")])
         held = {}
-        for source, line, payload in events.sort("source_id", "line").select("source_id", "line", "payload").iter_rows():
+        ordered = events.sort("source_id", "line").select("source_id", "line", "payload")
+        for source, line, payload in ordered.iter_rows():
             held.setdefault(os.path.basename(paths[source]["path"]), []).append((line, payload))
         for lines in held.values():
             assert [number for number, _ in lines] == list(range(1, len(lines) + 1)), "no line twice, none left out"
@@ -147,7 +150,7 @@ def test_the_second_time_nothing_is_read(lab, monkeypatch):
     lab.write("b.jsonl", b"1\n2\n3\n")
     assert kinds(lab.ingest(lab.sources, lab.sources / "a")) == {"a": "new", "b.jsonl": "new"}
     monkeypatch.setattr("analytics.planning.prefix_digest", None)
-    monkeypatch.setattr("analytics.planning.edges", None)
+    monkeypatch.setattr("analytics.planning.originals_of", None)
     again = lab.plan(lab.sources, lab.sources / "a")
     assert again.is_empty
     assert len(again.unchanged) == 2
@@ -227,7 +230,7 @@ def test_a_last_line_that_was_taken_without_its_newline_is_not_read_on(lab):
     lab.ingest()
     source = source_id(HOST, str(lab.sources / "a.jsonl"))
     rows = lab.ledger().restated({source: {"ends_without_newline": True}}, ingest_id="x", now=NOW)
-    file = lab._write("source", "platonic-core", new_ingest_id(), 0, source_table(rows["platonic-core"]))
+    file = lab.put("source", "platonic-core", new_ingest_id(), 0, source_table(rows["platonic-core"]))
     lab.store = lab.store.commit([file], [], ingest_id="by hand", note="")
     lab.write("a.jsonl", b"1\n2\n", at=2)
     assert kinds(lab.plan()) == {"a.jsonl": "rewritten"}
@@ -333,7 +336,7 @@ def test_a_file_that_was_renamed_and_grew_takes_its_lines_along(lab, seen_betwee
     decided = lab.ingest()
     assert kinds(decided) == {"b.jsonl": "new"}
     assert lab.lines() == {"b.jsonl": ["1", "2", "3"]}
-    assert lab.states() == {"a.jsonl": "copy", "b.jsonl": "read"}
+    assert lab.states() == {"a.jsonl": "gone", "b.jsonl": "read"}
     row = lab.ledger().row(source_id(HOST, str(lab.sources / "a.jsonl")))
     assert {name: row[name] for name in NOTHING_HERE if name in row} == {
         name: value for name, value in NOTHING_HERE.items() if name in row
@@ -455,7 +458,7 @@ def test_a_hundred_thousand_known_sources_cost_seconds(lab):
         with open(path, "wb") as file:
             file.write(b"1\n")
         os.utime(path, ns=(10**18, 10**18))
-    file = lab._write("source", "platonic-core", new_ingest_id(), 0, source_table(rows))
+    file = lab.put("source", "platonic-core", new_ingest_id(), 0, source_table(rows))
     lab.store = lab.store.commit([file], [], ingest_id="many", note="")
     found = discover([folder])
     began = time.perf_counter()
@@ -483,7 +486,7 @@ def check_held(lab):
     assert lab.plan().is_empty
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_to_the_files_each_is_held_whole(lab, seed):
     chance = random.Random(seed)
     names = [f"{letter}.jsonl" for letter in "abcde"]
@@ -494,7 +497,7 @@ def test_whatever_happens_to_the_files_each_is_held_whole(lab, seed):
         deed = chance.choice(["append", "append", "rewrite", "truncate", "rename", "copy", "delete", "touch", "tail"])
         if deed in ("append", "tail"):
             with open(path, "ab") as file:
-                file.write(f"{chance.randrange(4)}".encode() * chance.randrange(1, 3) + (b"\n" if deed == "append" else b""))
+                file.write(b"%d" % chance.randrange(40) + (b"\n" if deed == "append" else b""))
         elif deed == "rewrite":
             path.write_text("".join(f"{chance.randrange(4)}\n" for _ in range(chance.randrange(5))))
         elif not path.exists():
@@ -510,7 +513,7 @@ def test_whatever_happens_to_the_files_each_is_held_whole(lab, seed):
         elif deed == "touch":
             os.utime(path, (chance.randrange(9), 0))
 
-    for _ in range(25):
+    for _ in range(12):
         for _ in range(chance.randrange(1, 5)):
             step()
         lab.ingest()

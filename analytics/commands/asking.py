@@ -82,18 +82,13 @@ def _emit_several(rows: dict[str, Any], output: Output) -> None:
         return
     if output.out is None or output.out.suffix:
         raise UsageError(f"Several reports as {chosen} need a folder: add -o FOLDER (its files are NAME.{chosen}).")
-    write_folder(rows, output.out, output)
+    _write_folder(rows, output.out, output)
 
 
-def write_folder(rows: dict[str, Any], folder: Path, output: Output) -> None:
-    """One file per relation, named after it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunlakeError.from_os("make the folder", folder, error) from error
-    for name, relation in rows.items():
-        file = folder / f"{name}.{output.chosen}"
-        count = emit(relation, Output(output.chosen, file, output.formulas))
+def _write_folder(rows: dict[str, Any], folder: Path, output: Output) -> None:
+    from analytics.export import Options, write_folder
+
+    for file, count in write_folder(rows, folder, Options(output.chosen, output.formulas)):
         options.say(f"{file}: {count:,} rows")
 
 
@@ -152,10 +147,12 @@ def runs(
     out: OutOption = None,
     formulas: FormulasOption = "escape",
 ) -> None:
-    """One row per run: when, how it ended, what it used."""
+    """One row per run: when, how it ended, what it used. Data formats have all columns of run_metrics."""
+    output = Output(format_, out, formulas)
+    filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "where": where}
     with opened(lake, at) as source:
-        rows = source.runs(since=since, until=until, wire=wire, where=where)
-        emit(rows, Output(format_, out, formulas))
+        rows = source.report("runs", **filters) if output.chosen in ("table", "md") else source.runs(**filters)
+        emit(rows, output)
 
 
 def refused(
@@ -195,6 +192,6 @@ def export(
     if out is None:
         raise UsageError("Exported files need a folder: add -o FOLDER (its files are RELATION.FORMAT).")
     with opened(lake, at) as source:
-        wanted = names or source.exported
-        rows = {name: source.report(name, since=since, until=until, wire=wire, run=run) for name in wanted}
-        write_folder(rows, out, Output(format_, out, formulas))
+        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
+        rows = {name: source.table(name, **filters) for name in names or source.exported}
+        _write_folder(rows, out, Output(format_, out, formulas))

@@ -28,15 +28,14 @@ def _row(facts: dict[str, Any]) -> pa.Table:
 
 
 def _lines(facts: dict[str, Any]) -> pa.Table:
-    lines: list[tuple[str, str]] = []
+    lines: list[tuple[str, str | int]] = []
     for name, value in facts.items():
         if isinstance(value, dict):
-            lines += [(f"  {key}", f"{count:,}") for key, count in sorted(value.items())]
+            lines += [(f"  {key}", count) for key, count in sorted(value.items())]
         elif name.endswith("_ms"):
             lines.append((name.removesuffix("_ms"), duration(value)))
-        elif value is None:
-            lines.append((name, UNKNOWN))
         else:
-            lines.append((name, str(value) if isinstance(value, str) or name in PLAIN else f"{value:,}"))
-    said = [(name.replace("_", " ") if not name.startswith(" ") else name, value) for name, value in lines]
-    return pa.table({"what": [name for name, _ in said], "value": [value for _, value in said]})
+            lines.append((name.replace("_", " "), UNKNOWN if value is None else str(value) if name in PLAIN else value))
+    width = max((len(f"{value:,}") for _, value in lines if isinstance(value, int)), default=0)
+    values = [f"{value:>{width},}" if isinstance(value, int) else value for _, value in lines]
+    return pa.table({"what": [name for name, _ in lines], "value": values})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from analytics.commands.options import (
 from analytics.errors import UsageError
 
 if TYPE_CHECKING:
+    from analytics.api import Lake
     from analytics.ingest import IngestReport
 
 FAILURES_TOLD = 20
@@ -44,6 +46,12 @@ def ingest(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if anything was refused or could not be read.")
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read also what has not changed since, replacing what is in the lake.")
+    ] = False,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Make a new lake with the usual file modes instead of private ones.")
+    ] = False,
     max_line_bytes: Annotated[
         int | None,
         typer.Option("--max-line-bytes", min=1024, metavar="BYTES", help="Longer lines are refused by name."),
@@ -62,25 +70,28 @@ def ingest(
         raise UsageError("Nothing to read was named. Give files, folders, a quoted glob, or - for stdin.")
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
+    if not any(path == "-" or os.path.lexists(path) or set(path) & set("*?[") for path in paths):
+        raise UsageError.no_source(paths)
     limits: dict[str, Any] = {} if max_line_bytes is None else {"max_line_bytes": max_line_bytes}
     with Bar() as progress:
         done = run(
-            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, progress=progress, **limits
-        )
+            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, progress=progress,
+            **limits,
+        )  # fmt: skip
     _tell(done)
     output = Output(format_, out, formulas)
     emit(as_rows(_closing(done), output), output)
-    if strict and (sum(done.refusals_by_reason.values()) or done.problems):
+    if strict and (done.refusals_by_reason or done.problems):
         raise typer.Exit(1)
 
 
 def _tell(done: IngestReport) -> None:
     """What the reader of the table would miss: files left out, and why."""
-    for problem in done.problems:
-        say(f"could not read {problem if isinstance(problem, str) else ': '.join(str(part) for part in problem)}")
+    for path, reason in done.problems:
+        say(f"could not read {path}: {reason}")
     reasons: dict[str, list[str]] = {}
     for path, reason in done.skipped:
-        reasons.setdefault(reason, []).append(str(path))
+        reasons.setdefault(reason, []).append(path)
     for reason, paths in reasons.items():
         more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
         say(f"skipped {paths[0]}{more}: {reason}")
@@ -92,8 +103,11 @@ def _closing(done: IngestReport) -> dict[str, Any]:
         f"files_{what}": getattr(done, f"files_{what}")
         for what in ("new", "grown", "rewritten", "unchanged", "gone", "copied", "refused")
     }
-    facts |= {"files_skipped": len(done.skipped), "lines": done.lines, "events": done.events}
-    facts |= {"refusals": sum(done.refusals_by_reason.values()), "refusals_by_reason": dict(done.refusals_by_reason)}
+    facts |= {"files_skipped": len(done.skipped)} | {
+        name: getattr(done, name) for name in ("files_ignored", "lines", "events")
+    }
+    refusals: dict[str, int] = done.refusals_by_reason
+    facts |= {"refusals": sum(refusals.values()), "refusals_by_reason": refusals}
     facts |= {
         name: getattr(done, name) for name in ("blank_lines", "pending_tails", "redactions", "bytes_in", "bytes_out")
     }
@@ -111,28 +125,41 @@ def check(
     import pyarrow as pa
 
     output = Output(format_, out, formulas)
-    failed = 0
+    found: dict[str, list[dict[str, Any]]] = {}
     with opened(lake, at) as source:
-        found = source.check()
-        results = []
-        for name, relation in found.items():
-            rows = relation.to_arrow_table()
-            results.append({"check": name, "result": "ok" if rows.num_rows == 0 else "failed", "rows": rows.num_rows})
-            failed += rows.num_rows > 0
-            for row in rows.slice(0, FAILURES_TOLD).to_pylist():
-                say(f"{name}: {_facts(row)}")
-            if rows.num_rows > FAILURES_TOLD:
-                say(f"{name}: and {rows.num_rows - FAILURES_TOLD:,} more rows; `runlake sql` has them all")
-    emit(pa.table({name: [result[name] for result in results] for name in ("check", "result", "rows")}), output)
-    if failed:
+        for name, relation in source.check().items():
+            found[name] = relation.to_arrow_table().to_pylist()
+        paths = _paths(source, found)
+    for name, rows in found.items():
+        for row in rows[:FAILURES_TOLD]:
+            say(f"{name}: {_facts(row, paths)}")
+        if len(rows) > FAILURES_TOLD:
+            say(f"{name}: and {len(rows) - FAILURES_TOLD:,} more; `runlake sql 'FROM check_{name}'` has them all")
+    results = ["failed" if rows else "ok" for rows in found.values()]
+    counts = [len(rows) for rows in found.values()]
+    emit(pa.table({"check": list(found), "result": results, "rows": counts}), output)
+    if any(counts):
         raise typer.Exit(1)
 
 
-def _facts(row: dict[str, Any]) -> str:
-    from analytics.export import plain, scalar
-    from analytics.render import visible
+def _paths(lake: Lake, found: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """The paths of the sources that the rows to be told name."""
+    from analytics.sqlfiles import quoted
 
-    return ", ".join(f"{name} {visible(scalar(plain(value)))}" for name, value in row.items() if value is not None)
+    told = [row.get("source_id") for rows in found.values() for row in rows[:FAILURES_TOLD]]
+    ids = ", ".join(sorted({quoted(source) for source in told if source is not None})) or "NULL"
+    return dict(lake.sql(f"SELECT source_id, path FROM sources WHERE source_id IN ({ids})").fetchall())
+
+
+def _facts(row: dict[str, Any], paths: dict[str, str]) -> str:
+    """A row of a check as a sentence part: the source by its path, then what else it says."""
+    from analytics.values import plain, scalar
+
+    said = {name: scalar(plain(value)) for name, value in row.items() if value is not None}
+    source = said.get("source_id")
+    if source in paths:
+        said = {"source": said.pop("path", paths[source]), **{k: v for k, v in said.items() if k != "source_id"}}
+    return ", ".join(f"{name} {value}" for name, value in said.items())
 
 
 def history(

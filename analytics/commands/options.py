@@ -92,7 +92,9 @@ def opened(given: Path | None, version: int | None = None, *, sandboxed: bool = 
 
 def say(text: str) -> None:
     """One line for the person, on stderr: stdout belongs to data."""
-    print(text, file=sys.stderr)  # noqa: T201
+    from analytics.render import visible
+
+    print(visible(text), file=sys.stderr)  # noqa: T201
 
 
 def emit(rows: Any, output: Output, *, title: str | None = None) -> int:

@@ -96,7 +96,7 @@ def _state(row: dict[str, Any], here: str) -> State:
     if not row["path"].startswith("/"):
         return "stream"
     try:
-        seen = os.stat(_real(row["path"]))  # noqa: PTH116 (a path may be bytes)
+        seen = os.stat(_real(row["path"]))
     except OSError:
         return "gone"
     if (seen.st_size, seen.st_mtime_ns) == (row["size_bytes"], row["mtime_ns"]):

@@ -7,7 +7,7 @@ around a bad line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -43,18 +43,20 @@ class Context:
 class Rows:
     """What a wire says of `n` decoded lines.
 
-    columns: per event column a sequence of length n; a column left out is NULL. `ts` and `limit_resets_at` are
-    integers, microseconds since the epoch. constants: columns with one value for all n rows. sparse: columns most of
-    whose rows are NULL, as index → value (cheaper than a list of None); a name stands in one of the three only.
+    columns: per event column a list (or an Arrow array) of length n; a column left out is NULL. `ts` and
+    `limit_resets_at` are integers, microseconds since the epoch. constants: columns with one value for all n rows.
+    sparse and filled: columns most of whose rows are NULL, as places and values (cheaper than a list of None), set
+    row by row or many rows at once. A name stands in columns, in constants, or in the other two.
     parts: further facts of a line, as (index of the line, column values); they become part 1, 2, … in list order.
     A part inherits run_id, run_id_origin, seq, ts, ts_origin and event of its line unless it names them.
     refused: index of the line → Refusal; its columns and parts are dropped.
     """
 
     n: int
-    columns: dict[str, Sequence[Any]] = field(default_factory=dict)
+    columns: dict[str, Sequence[Any] | pa.Array] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     sparse: dict[str, tuple[list[int], list[Any]]] = field(default_factory=dict)
+    filled: list[tuple[list[int], dict[str, list[Any]]]] = field(default_factory=list)
     parts: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     refused: dict[int, Refusal] = field(default_factory=dict)
 
@@ -68,18 +70,27 @@ class Rows:
 
     def fill(self, places: list[int], **values: list[Any]) -> None:
         """Set sparse columns of many rows, a list of values beside the list of their indices."""
-        for name, column in values.items():
-            known, kept = self.sparse.setdefault(name, ([], []))
-            known += places
-            kept += column
+        self.filled.append((places, values))
+
+    def said(self, name: str) -> Iterator[tuple[Sequence[int], Any]]:
+        """What the rows say of a column that is no constant: places and values."""
+        if name in self.columns:
+            yield range(self.n), self.columns[name]
+        if name in self.sparse:
+            yield self.sparse[name]
+        for places, columns in self.filled:
+            if name in columns:
+                yield places, columns[name]
 
     def value(self, name: str, i: int) -> Any:
         """The value of a column in one row, wherever it stands."""
         if name in self.columns:
-            return self.columns[name][i]
-        if name in self.sparse:
-            return dict(zip(*self.sparse[name], strict=True)).get(i)
-        return self.constants.get(name)
+            found = self.columns[name][i]
+            return found.as_py() if isinstance(found, pa.Scalar) else found
+        found = self.constants.get(name)
+        for places, values in self.said(name):
+            found = dict(zip(places, values, strict=True)).get(i, found)
+        return found
 
     def blank(self, *names: str) -> list[list[Any]]:
         """New all-NULL columns, to be filled by index."""

@@ -66,8 +66,8 @@ class HarnessLab:
     def sniff(self, sample: Sample) -> str | None:
         objects = sample.objects
         if sample.is_document:
-            is_export = any("runs" in o and ("schema_version" in o or "experiment" in o) for o in objects)
-            return "export" if is_export else None
+            if any("runs" in o and ("schema_version" in o or "experiment" in o) for o in objects):
+                return "export"
         named = [o for o in objects if isinstance(kind := o.get("kind"), str) and kind in KINDS]
         normalized = sum("run_id" in o and "sequence" in o for o in named)
         generic = sum("run_id" not in o and "sequence" not in o for o in named)
@@ -123,8 +123,8 @@ class HarnessLab:
 
     def read(self, objs: list[Any], ctx: Context) -> Rows:
         filler = Filler(len(objs), is_generic=ctx.shape == "generic")
-        filler.columns["event"][:] = [o.kind for o in objs]
-        filler.columns["call_id"][:] = [o.call_id for o in objs]
+        filler.columns["event"] = [o.kind for o in objs]
+        filler.columns["call_id"] = [o.call_id for o in objs]
         if filler.is_generic:
             self.read_generic(filler, objs, ctx)
         else:
@@ -144,7 +144,11 @@ class HarnessLab:
                     runs.pop(run_id, None)
                 elif is_new:
                     runs[run_id] = run
-        rows.columns["run_id"] = [o.run_id for o in objs]
+        run_ids = [o.run_id for o in objs]
+        if run_ids and run_ids.count(run_ids[0]) == len(run_ids):
+            rows.constants["run_id"] = run_ids[0]
+        else:
+            rows.columns["run_id"] = run_ids
         rows.columns["seq"] = [o.sequence for o in objs]
         rows.columns["parent_call_id"] = [o.parent_call_id for o in objs]
         rows.columns["ts"] = moments = clock([o.timestamp for o in objs])

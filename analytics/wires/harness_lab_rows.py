@@ -43,20 +43,25 @@ COUNTERS = {
 }
 
 
+class Columns(dict[str, Any]):
+    """Columns of n rows; one is made, all NULL, when it is first asked for."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.n = n
+
+    def __missing__(self, name: str) -> list[Any]:
+        made: list[Any] = [None] * self.n
+        self[name] = made
+        return made
+
+
 class Filler:
     """The columns of one span, filled line by line; each reader handles one kind and returns ours."""
 
-    COLUMNS = (
-        "kind", "event", "call_id", "call_occurrence", "turn_id", "request_id", "requests", "tool", "decision",
-        "decided_by", "evidence", "status", "outcome", "is_error", "exit_code", "reason", "message", "path",
-        "duration_ms", "model", "text_chars", "input_tokens", "cache_read_tokens", "cache_write_tokens",
-        "output_tokens", "reasoning_tokens", "input_includes_cache", "usage_scope", "cost_usd", "end_rule", "speaks",
-        "attributes",
-    )  # fmt: skip
-
     def __init__(self, n: int, *, is_generic: bool) -> None:
-        self.rows = Rows(n)
-        self.columns = dict(zip(self.COLUMNS, self.rows.blank(*self.COLUMNS), strict=True))
+        self.columns = Columns(n)
+        self.rows = Rows(n, self.columns)
         self.is_generic = is_generic
 
     def put(self, i: int, **values: Any) -> None:

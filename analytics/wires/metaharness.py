@@ -8,9 +8,13 @@ the hook's view of a Codex call and the second record of a Codex message as shad
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 from msgspec import Struct
 
@@ -38,6 +42,10 @@ SPEAKS = {
     "codex": "tokens limits decisions results clock outcome",
     "b10x": "tokens cost decisions results outcome",
 }
+CODES = {cls: code for code, cls in enumerate(KINDS)}
+RETRY = len(KINDS)
+EVENT_NAMES = pa.array(TAGS[cls] for cls in KINDS)
+KIND_NAMES = pa.array([*KINDS.values(), "retry"])
 LAST_SECOND = 253_402_300_799  # the end of the year 9999
 
 
@@ -63,9 +71,9 @@ class Filler:
         self.put = self.rows.put
         self.fill = self.rows.fill
 
-    def calls(self, places: list[int], objs: list[Any], tools: list[str | None]) -> None:
+    def calls(self, places: list[int], objs: list[Any]) -> None:
         """What every event of a tool call has."""
-        self.fill(places, call_id=[o.call_id for o in objs], call_occurrence=[1] * len(objs), tool=tools)
+        self.fill(places, call_id=[o.call_id for o in objs], call_occurrence=[1] * len(objs))
 
     def session_started(self, i: int, o: lines.SessionStarted, run: Run) -> None:
         run.adapter, run.model = o.adapter, o.model
@@ -77,7 +85,7 @@ class Filler:
         said = {name: getattr(o, name) for name in o.__struct_fields__ if name not in Event.__struct_fields__}
         said["offered_tools"] = None  # each has a row of its own
         self.put(i, model=o.model, speaks=speaks, attributes=attributes(**said))
-        parts = [(tool, "offered", None) for tool in o.offered_tools or ()]
+        parts: list[tuple[str, str, str | None]] = [(tool, "offered", None) for tool in o.offered_tools or ()]
         parts += [(held.tool, "withheld", held.reason) for held in o.withheld or ()]
         for tool, status, reason in parts:
             self.rows.parts.append((i, {"kind": "tool.offered", "tool": tool, "status": status, "reason": reason}))
@@ -110,7 +118,7 @@ class Filler:
             o.total_cost_usd is not None and len(costs) == len(by_model) > 0
             and abs(sum(costs) - o.total_cost_usd) < 1e-6
         )  # fmt: skip
-        includes_cache = run.adapter != "claude"
+        includes_cache = self.includes_cache(o, run)
         split = o.usage is not None and len(main) > 1 and adds_up([by_model.get(name) for name in main], o.usage)
         if split:
             for name in main:
@@ -133,8 +141,16 @@ class Filler:
         for name, usage in sides.items():
             self.part_usage(i, name, usage, includes_cache, is_side=True, with_cost=costs_add_up)
 
+    @staticmethod
+    def includes_cache(o: lines.SessionEnded, run: Run) -> bool | None:
+        """Whether input contains the cache; without a session.started only what the record itself shows is said."""
+        if run.adapter is not None:
+            return run.adapter != "claude" if run.adapter in SPEAKS else None
+        is_claude = o.model_usage is not None or (o.usage is not None and o.usage.cache_creation_input_tokens is not None)
+        return False if is_claude else None  # of the known adapters only claude fills these
+
     def part_usage(
-        self, i: int, model: str, usage: Usage, includes_cache: bool, *, is_side: bool, with_cost: bool
+        self, i: int, model: str, usage: Usage, includes_cache: bool | None, *, is_side: bool, with_cost: bool
     ) -> None:
         values: dict[str, Any] = {"kind": "usage", "model": model, "usage_scope": "final", "is_side_call": is_side}
         values |= figures(usage) | {"input_includes_cache": includes_cache}
@@ -174,15 +190,14 @@ class Filler:
         self.put(i, text_chars=len(o.text), reason=o.origin)
 
     def tools_requested(self, places: list[int], objs: list[lines.ToolRequested], run: Run) -> None:
-        names = [o.name for o in objs]
-        self.calls(places, objs, list(names))
-        run.tools.update(zip([o.call_id for o in objs], names, strict=True))
+        self.calls(places, objs)
+        self.fill(places, tool=[o.name for o in objs])
         if run.adapter == "codex":
             shown = [i for i, o in zip(places, objs, strict=True) if o.seam != "none"]
             self.fill(shown, is_shadow=[True] * len(shown))
 
     def tools_decided(self, places: list[int], objs: list[lines.ToolDecided], run: Run) -> None:
-        self.calls(places, objs, [run.tools.get(o.call_id) for o in objs])
+        self.calls(places, objs)
         decisions = [o.decision for o in objs]
         self.fill(
             places, decision=[d.decision for d in decisions], decided_by=[o.decided_by for o in objs],
@@ -191,7 +206,7 @@ class Filler:
         )  # fmt: skip
 
     def tool_results(self, places: list[int], objs: list[lines.ToolResult], run: Run) -> None:
-        self.calls(places, objs, [run.tools.get(o.call_id) for o in objs])
+        self.calls(places, objs)
         self.fill(places, is_error=[o.is_error for o in objs], exit_code=[o.exit_code for o in objs])
 
     def usages(self, places: list[int], objs: list[lines.UsageEvent], run: Run) -> None:
@@ -241,17 +256,6 @@ class Filler:
         if call is not None:
             self.put(i, call_id=call, call_occurrence=1, tool=waiting[call])
 
-    def denials(self, stretch: list[tuple[int, Any]], run: Run, before: dict[str, str]) -> None:
-        """Replay the calls of a b10x stretch up to each denying warning."""
-        waiting = dict(before)
-        for i, o in stretch:
-            if type(o) is lines.ToolRequested:
-                waiting[o.call_id] = o.name
-            elif type(o) is lines.ToolResult:
-                waiting.pop(o.call_id, None)
-            elif type(o) is lines.Warning_ and o.code in B10X_DENIALS:
-                self.denial(i, o, waiting)
-
     def opaque(self, i: int, o: lines.Opaque, run: Run) -> None:
         said = attributes(digest=o.digest, source_line=o.source_line, vendor_subtype=o.vendor_subtype)
         self.put(i, status=o.vendor_type, attributes=said)
@@ -294,6 +298,18 @@ GROUP_READERS: dict[type[Event], Callable[[Filler, list[int], list[Any], Run], N
     lines.Thinking: Filler.texts,
     lines.UsageEvent: Filler.usages,
 }
+
+
+def vendor_times(texts: list[str | None]) -> pa.Int64Array:
+    """Microseconds of the times that end in Z; any other is not known."""
+    stamps = pa.array(texts, pa.string())
+    is_utc = pc.ends_with(stamps, pattern="Z")
+    if is_utc.false_count:
+        stamps = pc.if_else(is_utc, stamps, None)
+    try:
+        return stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
+    except pa.ArrowInvalid:
+        return pa.array(times(stamps.to_pylist()), pa.int64())
 
 
 def figures(usage: Usage) -> dict[str, Any]:
@@ -375,22 +391,29 @@ class Metaharness:
         runs: dict[str, Run] = ctx.state.runs
         filler = Filler(len(objs))
         rows = filler.rows
-        classes = [type(o) for o in objs]
-        rows.columns["run_id"] = [o.run for o in objs]
+        classes = list(map(type, objs))
+        run_ids = [o.run for o in objs]
+        if run_ids and run_ids.count(run_ids[0]) == len(run_ids):
+            rows.constants["run_id"] = run_ids[0]
+        else:
+            rows.columns["run_id"] = run_ids
         rows.columns["seq"] = [o.seq for o in objs]
-        rows.columns["event"] = [TAGS[cls] for cls in classes]
-        rows.columns["kind"] = [KINDS[cls] for cls in classes]
-        ats = [o.at if o.at is not None and o.at.endswith("Z") else None for o in objs]
-        stamps = times(ats)
-        rows.columns["ts"] = stamps
-        rows.columns["ts_origin"] = [None if ts is None else "vendor" for ts in stamps]
         rows.constants["run_id_origin"] = "wire"
-        first = 0
-        while first < len(objs):
-            name = objs[first].run
-            last = first + 1
-            while last < len(objs) and objs[last].run == name:
-                last += 1
+        codes = np.fromiter(map(CODES.__getitem__, classes), np.int8, len(objs))
+        rows.columns["event"] = EVENT_NAMES.take(pa.array(codes))
+        retried = [i for i in np.flatnonzero(codes == CODES[lines.Warning_]) if objs[i].code == "VENDOR_API_RETRY"]
+        codes[retried] = RETRY
+        rows.columns["kind"] = KIND_NAMES.take(pa.array(codes))
+        rows.columns["ts"] = stamps = vendor_times([o.at for o in objs])
+        if stamps.null_count == 0:
+            rows.constants["ts_origin"] = "vendor"
+        else:
+            rows.columns["ts_origin"] = pc.if_else(stamps.is_valid(), "vendor", None)
+        # a session's start tells how to read what follows, so it begins a stretch
+        begins = [i for i, cls in enumerate(classes) if cls is lines.SessionStarted or run_ids[i] != run_ids[i - 1]]
+        cuts = [*sorted({0, *begins}), len(objs)] if objs else []
+        for first, last in pairwise(cuts):
+            name = run_ids[first]
             known = runs.get(name)
             run = runs[name] = Run() if known is None else known
             if known is None:
@@ -398,18 +421,19 @@ class Metaharness:
                 if classes[first] is not lines.SessionStarted:
                     filler.put(first, speaks=UNKNOWN_SPEAKS)
             self.stretch(filler, objs, classes, first, last, run)
-            first = last
-        retried = [i for i, cls in enumerate(classes) if cls is lines.Warning_ and objs[i].code == "VENDOR_API_RETRY"]
-        kinds: Any = rows.columns["kind"]
-        for i in retried:
-            kinds[i] = "retry"
         return rows
 
     def stretch(
         self, filler: Filler, objs: list[Any], classes: list[type[Event]], first: int, last: int, run: Run
     ) -> None:
         """Lines first … last-1, all of one run."""
+        if classes[first] is lines.SessionStarted:
+            run.adapter = objs[first].adapter
         groups: dict[type[Event], list[int]] = {}
+        tools = run.tools
+        named: dict[type[Event], list[str | None]] = {lines.ToolDecided: [], lines.ToolResult: []}
+        done = lines.ToolDecided if run.adapter == "codex" else lines.ToolResult  # the hook's id gets no result
+        waiting_at: dict[int, dict[str, str]] = {}
         for i in range(first, last):
             cls = classes[i]
             group = groups.get(cls)
@@ -417,21 +441,29 @@ class Metaharness:
                 groups[cls] = [i]
             else:
                 group.append(i)
-        before = dict(run.tools) if run.adapter in (None, "b10x") else {}
+            if cls is lines.ToolRequested:
+                tools[objs[i].call_id] = objs[i].name
+            elif cls in named:
+                call = objs[i].call_id
+                named[cls].append(tools.get(call))
+                if cls is done or cls is lines.ToolResult:
+                    tools.pop(call, None)
+            elif cls is lines.Warning_ and run.adapter == "b10x" and objs[i].code in B10X_DENIALS:
+                waiting_at[i] = dict(tools)
         for cls, read in READERS.items():
             for i in groups.get(cls, ()):
                 read(filler, i, objs[i], run)
+        for i, waiting in waiting_at.items():
+            filler.denial(i, objs[i], waiting)
         for cls, read_all in GROUP_READERS.items():
             places = groups.get(cls)
             if places:
                 read_all(filler, places, [objs[i] for i in places], run)
-        if run.adapter == "b10x" and lines.Warning_ in groups:
-            filler.denials([(i, objs[i]) for i in range(first, last)], run, before)
+        for cls, found in named.items():
+            if found:
+                filler.fill(groups[cls], tool=found)
         for i in groups.get(lines.SessionEnded, ()):
             filler.session_ended(i, objs[i], run)
-        done = lines.ToolDecided if run.adapter == "codex" else lines.ToolResult  # codex sends several results a call
-        for i in groups.get(done, ()):
-            run.tools.pop(objs[i].call_id, None)
 
     def is_final_without_newline(self, shape: str) -> bool:
         return False

@@ -88,6 +88,7 @@ class Clock:
 
     def __init__(self, voice: Voice, start: datetime) -> None:
         self._voice = voice
+        self._start = start
         self.now = start
 
     def tick(self) -> datetime:
@@ -96,6 +97,9 @@ class Clock:
 
     def iso(self) -> str:
         return self.tick().strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+
+    def elapsed_ms(self) -> int:
+        return (self.now - self._start) // timedelta(milliseconds=1)
 
     def millis(self) -> int:
         return round(self.tick().timestamp() * 1000)

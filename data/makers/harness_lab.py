@@ -131,8 +131,8 @@ def make(plan: Plan) -> Made:
             "repetition": plan.repetition, "base_commit": "9f2c41d", "worktree": f"/scratch/{plan.task}",
         }  # fmt: skip
         lab.emit("run_started", setup, source="runner")
-    final, exact = {"claude": claude, "codex": codex, "generic": generic}[plan.agent](lab)
-    return close(lab, final, exact)
+    final = {"claude": claude, "codex": codex, "generic": generic}[plan.agent](lab)
+    return close(lab, final)
 
 
 def claude_call(lab: Lab, number: int) -> None:
@@ -159,7 +159,7 @@ def claude_call(lab: Lab, number: int) -> None:
         lab.finish(call, "error" if v.chance(0.08) else "completed", v.output())
 
 
-def claude(lab: Lab) -> tuple[Tokens | None, bool]:
+def claude(lab: Lab) -> Tokens | None:
     """Early per-message figures, then one final row that replaces them."""
     v, plan, model = lab.voice, lab.plan, MODELS["claude"]
     lab.emit(
@@ -193,7 +193,7 @@ def claude(lab: Lab) -> tuple[Tokens | None, bool]:
     if plan.ending == "timeout":
         lab.emit("error", {"message": "the agent ran out of its time"}, "agent_timeout", source="runner")
     if plan.ending in ("timeout", "cut"):
-        return None, False
+        return None
     cost = (real * 15 + lab.tokens.input * 3 + lab.tokens.cache_read // 3) / 1e6
     final = Tokens(lab.tokens.input, lab.tokens.cache_read, lab.tokens.cache_write, real)
     lab.usage("result_usage", final, add=False, final=True, total_cost_usd=cost, models=[model])
@@ -201,13 +201,14 @@ def claude(lab: Lab) -> tuple[Tokens | None, bool]:
     failed = plan.ending == "blocked"
     result = {
         "subtype": "error_max_turns" if failed else "success", "is_error": failed, "num_turns": messages,
-        "duration_ms": lab.events * 700, "total_cost_usd": cost, "permission_denials": lab.listed, "stop_reason": None,
+        "duration_ms": lab.clock.elapsed_ms(), "total_cost_usd": cost, "permission_denials": lab.listed,
+        "stop_reason": None,
     }  # fmt: skip
     lab.emit("system", result, "result")
-    return final, True
+    return final
 
 
-def codex(lab: Lab) -> tuple[Tokens | None, bool]:
+def codex(lab: Lab) -> None:
     """One row per turn; a refusal is only a status word."""
     v, plan = lab.voice, lab.plan
     lab.emit("system", {"model": MODELS["codex"]}, "session_configured")
@@ -229,10 +230,9 @@ def codex(lab: Lab) -> tuple[Tokens | None, bool]:
                 lab.finish(call, "failed" if code else "completed", v.output(), exit_code=code)
         used = Tokens(v.between(100, 2_000), v.between(0, 9_000), 0, v.between(20, 600), v.between(0, 19))
         lab.usage("token_count", used, cumulative=True)
-    return lab.tokens, plan.ending == "ok"
 
 
-def generic(lab: Lab) -> tuple[Tokens | None, bool]:
+def generic(lab: Lab) -> None:
     """Any agent: every usage line adds up. The runner's own launcher call is none of the agent's."""
     v, plan = lab.voice, lab.plan
     if plan.shape != "C":
@@ -260,10 +260,9 @@ def generic(lab: Lab) -> tuple[Tokens | None, bool]:
                 if name.startswith("bad:"):
                     lab.damage(name[4:])
     lab.truth.requests = plan.rounds
-    return lab.tokens, plan.shape != "C" and plan.ending == "ok"
 
 
-def close(lab: Lab, final: Tokens | None, exact: bool) -> Made:
+def close(lab: Lab, final: Tokens | None) -> Made:
     """Close open calls as the runner does, write the verdict, and settle the figures."""
     v, plan, truth = lab.voice, lab.plan, lab.truth
     left_open = 0
@@ -282,7 +281,7 @@ def close(lab: Lab, final: Tokens | None, exact: bool) -> Made:
         code = int(outcome != "pass")
         lab.emit("system", {"outcome": outcome, "exit_code": code, "timed_out": False}, "verification", source="runner")
         verdict = {"status": status, "outcome": outcome, "error": None, "exit_code": code}
-        lab.emit("run_finished", verdict, source="runner", duration_ms=lab.events * 700)
+        lab.emit("run_finished", verdict, source="runner", duration_ms=lab.clock.elapsed_ms())
         truth.outcome = outcome
     kept = final or lab.tokens
     truth.input_tokens = kept.input + kept.cache_read + kept.cache_write
@@ -294,8 +293,8 @@ def close(lab: Lab, final: Tokens | None, exact: bool) -> Made:
     )
     truth.denied_calls = max(lab.notices, len(lab.listed) - lab.notices) + lab.hooks + lab.words
     truth.tool_calls_unfinished = lab.interrupted + left_open
-    total = plan.agent == "claude" and final is not None
-    truth.tokens_are_lower_bound = False if total else (True if plan.agent == "claude" or not exact else None)
+    if plan.agent == "claude":  # early figures are a lower bound even in a closed run
+        truth.tokens_are_lower_bound = final is None
     truth.close(
         "undecidable" if plan.shape == "C" else "truncated" if plan.ending == "cut" else "closed",
         tokens_need_the_end=True,

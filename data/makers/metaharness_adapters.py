@@ -146,7 +146,8 @@ def claude(s: Stream) -> Made:
         failed = plan.ending == "max-turns"
         s.end(
             is_error=failed, word="max-turns" if failed else "completed", usage=used, total_cost_usd=truth.cost_usd,
-            subtype="error_max_turns" if failed else "success", stop_reason="end_turn", duration_ms=900 * len(s.lines),
+            subtype="error_max_turns" if failed else "success", stop_reason="end_turn",
+            duration_ms=s.clock.elapsed_ms(),
             permission_denials=[{"tool_name": "Bash", "tool_use_id": c, "tool_input": None} for c in sorted(s.denied)],
             model_usage={model: usage_object(total, cost_usd=main / 1e6), HELPER: side},
         )  # fmt: skip

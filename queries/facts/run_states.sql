@@ -8,7 +8,7 @@
 CREATE OR REPLACE VIEW run_states AS
 WITH pieces AS (
     SELECT
-        run_id, min(wire) AS wire, count(*) AS sources, sum(lines) AS event_lines, sum(events) AS events,
+        run_id, min(wire) AS wire, count(*) AS sources, sum(lines) AS event_lines, sum(events) AS event_rows,
         min(first_seq) AS first_seq, max(last_seq) AS last_seq,
         sum(seq_breaks) AS seq_breaks, sum(last_seq - first_seq + 1) AS seq_span,
         bool_or(first_seq IS NULL) AS is_unnumbered, bool_or(is_shared) AS is_shared,
@@ -21,7 +21,7 @@ WITH pieces AS (
     SELECT
         run_id, kind, position, ts, status, outcome, reason, duration_ms, declared_events, end_rule, attributes,
         parent_run_id, ' ' || speaks || ' ' AS speaks,
-        attributes->>'adapter' AS adapter
+        (attributes->>'adapter') AS adapter
     FROM events
     WHERE kind IN ('run.started', 'run.ended', 'stream.closed') OR speaks IS NOT NULL OR end_rule IS NOT NULL
 ), marks AS (
@@ -99,15 +99,15 @@ WITH pieces AS (
         END AS completeness
     FROM counted
 ), named AS (
-    SELECT attributes->>'session_id' AS session_id, min(run_id) AS named_by
+    SELECT (attributes->>'session_id') AS session_id, min(run_id) AS named_by
     FROM counted
-    WHERE attributes->>'session_id' IS NOT NULL AND attributes->>'session_id' <> run_id
-    GROUP BY attributes->>'session_id'
+    WHERE (attributes->>'session_id') IS NOT NULL AND (attributes->>'session_id') <> run_id
+    GROUP BY (attributes->>'session_id')
 )
 SELECT
     j.run_id, j.wire, j.parent_run_id, j.adapter,
-    j.attributes->>'task' AS task,
-    j.attributes->>'variant' AS variant,
+    (j.attributes->>'task') AS task,
+    (j.attributes->>'variant') AS variant,
     CAST(TRY_CAST(j.attributes->>'repetition' AS DECIMAL(18, 0)) AS BIGINT) AS repetition,
     j.first_ts AS started_at,
     CASE WHEN j.ends > 0 OR j.closings > 0 THEN coalesce(j.ended_at, j.last_ts) END AS ended_at,
@@ -136,12 +136,21 @@ SELECT
         ELSE 'the end marker declares ' || j.declared_lines || ' lines, '
             || (j.event_lines + j.refused_lines - 1) || ' stand before it'
     END AS completeness_reason,
-    j.attributes, j.end_attributes, j.sources, j.event_lines, j.events AS event_rows, j.refused_lines,
+    j.attributes, j.end_attributes, j.sources, CAST(j.event_lines AS BIGINT) AS event_lines,
+    CAST(j.event_rows AS BIGINT) AS event_rows, j.refused_lines,
     j.damaged_lines, j.completeness = 'closed' AND j.damaged_lines = 0 AS is_whole,
     j.speaks_tokens, j.speaks_cost, j.speaks_limits, j.speaks_decisions, j.speaks_results, j.speaks_starts,
     j.speaks_offered, j.speaks_withheld, j.speaks_clock, j.speaks_outcome,
+    concat_ws(
+        ' ',
+        CASE WHEN j.speaks_tokens THEN 'tokens' END, CASE WHEN j.speaks_cost THEN 'cost' END,
+        CASE WHEN j.speaks_limits THEN 'limits' END, CASE WHEN j.speaks_decisions THEN 'decisions' END,
+        CASE WHEN j.speaks_results THEN 'results' END, CASE WHEN j.speaks_starts THEN 'starts' END,
+        CASE WHEN j.speaks_offered THEN 'offered' END, CASE WHEN j.speaks_withheld THEN 'withheld' END,
+        CASE WHEN j.speaks_clock THEN 'clock' END, CASE WHEN j.speaks_outcome THEN 'outcome' END
+    ) AS speaks,
     coalesce(inner_run.run_id, n.named_by) AS same_run_as,
     n.named_by IS NULL AS is_counted
 FROM judged AS j
 LEFT JOIN named AS n ON n.session_id = j.run_id
-LEFT JOIN judged AS inner_run ON inner_run.run_id = j.attributes->>'session_id' AND inner_run.run_id <> j.run_id;
+LEFT JOIN judged AS inner_run ON inner_run.run_id = (j.attributes->>'session_id') AND inner_run.run_id <> j.run_id;

@@ -24,15 +24,8 @@ WITH named AS (
 SELECT
     s.run_id, s.wire, s.parent_run_id, s.adapter, s.task, s.variant, s.repetition, s.started_at, s.ended_at,
     s.last_seen_at, s.duration_ms, s.outcome, s.status, s.close_reason, s.completeness, s.completeness_reason,
-    m.models, s.attributes, s.end_attributes, s.sources, s.event_lines AS events, s.event_rows, s.refused_lines,
-    concat_ws(
-        ' ',
-        CASE WHEN s.speaks_tokens THEN 'tokens' END, CASE WHEN s.speaks_cost THEN 'cost' END,
-        CASE WHEN s.speaks_limits THEN 'limits' END, CASE WHEN s.speaks_decisions THEN 'decisions' END,
-        CASE WHEN s.speaks_results THEN 'results' END, CASE WHEN s.speaks_starts THEN 'starts' END,
-        CASE WHEN s.speaks_offered THEN 'offered' END, CASE WHEN s.speaks_withheld THEN 'withheld' END,
-        CASE WHEN s.speaks_clock THEN 'clock' END, CASE WHEN s.speaks_outcome THEN 'outcome' END
-    ) AS speaks,
+    m.models, s.attributes, s.end_attributes, s.sources, s.event_lines, s.event_rows, s.refused_lines,
+    s.speaks,
     s.same_run_as, s.is_counted
 FROM run_states AS s
 LEFT JOIN models AS m ON m.run_id = s.run_id;

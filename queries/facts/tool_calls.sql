@@ -17,9 +17,9 @@ SELECT
     END AS duration_ms,
     c.decision, nullif(c.decided_by, '') AS decided_by, nullif(c.decision_reason, '') AS decision_reason,
     CASE
-        WHEN c.last_decision = c.last_denial THEN 'denied'
+        WHEN c.is_denied THEN 'denied'
         WHEN c.call_id IS NULL THEN 'undecidable'
-        WHEN c.last_interrupt = c.last_finish THEN 'interrupted'
+        WHEN c.is_interrupted THEN 'interrupted'
         WHEN c.last_finish IS NOT NULL THEN 'finished'
         WHEN c.starts = 0 AND s.speaks_starts THEN 'not_started'
         ELSE 'unfinished'

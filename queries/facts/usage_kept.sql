@@ -2,7 +2,8 @@
 -- row: one usage event that counts: a request, a run's total, or a cost without tokens
 -- from: events that say how their figures add up (usage_scope)
 -- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache
--- not counted: rows that a total of the run replaces, all but the fullest of the rows of one request (the later of equal
+-- not counted: rows that a total of the run replaces, all but the fullest of the rows of one request (the later of
+--   equal
 --   ones), all but the last running total, usage that another run already shows (usage_key), shadows.
 --   input_tokens is the whole input: uncached + cache_read + cache_write. This is the part of usage that needs
 --   nothing but events; usage adds what depends on the run.
@@ -18,7 +19,8 @@ WITH totals AS (
     GROUP BY run_id, is_side_call IS TRUE
 ), live AS (
     SELECT
-        e.wire, e.run_id, e.source_id, e.line, e.part, e.position, e.request_id, e.usage_key, e.usage_scope, e.model, e.ts,
+        e.wire, e.run_id, e.source_id, e.line, e.part, e.position, e.request_id, e.usage_key, e.usage_scope,
+        e.model, e.ts,
         e.input_tokens, e.cache_read_tokens, e.cache_write_tokens, e.cache_write_1h_tokens, e.output_tokens,
         e.reasoning_tokens, e.input_includes_cache, e.cost_usd, t.is_side_call, t.unknown_deltas
     FROM events AS e

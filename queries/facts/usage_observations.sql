@@ -39,8 +39,7 @@ SELECT
         WHEN usage_scope = 'final' THEN 'earlier total of the run'
         WHEN has_total THEN 'replaced by the total of the run'
         WHEN usage_scope = 'cumulative' THEN 'earlier running total'
-        WHEN usage_key IS NOT NULL THEN 'the same usage is counted elsewhere'
-        ELSE 'another row of the request is fuller or later'
+        ELSE 'another row of the request counts'
     END AS why,
     position
 FROM marked;

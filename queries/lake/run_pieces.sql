@@ -61,7 +61,8 @@ WITH pieces AS (
         wire, source_id, wire_run_id, first_line, last_line, lines, events, first_seq, last_seq, seq_breaks, first_ts,
         last_ts, digest, is_shared, number, is_copy, lane_ts AS run_first_ts,
         CASE WHEN is_copy THEN NULL ELSE row_number() OVER (
-            PARTITION BY wire_run_id, is_copy, number ORDER BY first_seq NULLS LAST, first_ts NULLS LAST, digest, source_id
+            PARTITION BY wire_run_id, is_copy, number ORDER BY first_seq NULLS LAST, first_ts NULLS LAST, digest,
+            source_id
         ) - 1 END AS piece
     FROM numbered
 ), named AS (

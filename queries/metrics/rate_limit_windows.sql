@@ -1,13 +1,15 @@
 -- Rate-limit windows
 -- row: one window of one limit: limit, length, time of reset
 -- from: limit_samples
--- unknown: resets_at NULL = the wire does not say; first_seen NULL = no sample has a time; peak NULL = no sample has a value
+-- unknown: resets_at NULL = the wire does not say; first_seen NULL = no sample has a time; peak NULL = no sample has
+--   a value
 -- not counted: markers without values. Wires that cannot speak of limits have no row: see coverage
 --   peak_used_percent is 0–100 whatever unit was recorded; last_* are those of the last sample by time, then by run.
 CREATE OR REPLACE VIEW rate_limit_windows AS
 WITH samples AS (
     SELECT
-        l.run_id, l.wire, l.ts, l.limit_id, l.limit_name, l.window_minutes, l.unit, l.used_percent, l.resets_at, l.status,
+        l.run_id, l.wire, l.ts, l.limit_id, l.limit_name, l.window_minutes, l.unit, l.used_percent, l.resets_at,
+        l.status,
         row_number() OVER (
             PARTITION BY l.limit_id, l.window_minutes, l.resets_at
             ORDER BY coalesce(l.ts, s.last_seen_at) NULLS FIRST, l.run_id, l.position

@@ -4,7 +4,7 @@
 -- unknown: NULL = the run's stream cannot say, or no record of it did; never 0
 -- not counted: second copies of a run; is_counted is false where another run shows the same work
 --   Tokens leave side calls out, cost_usd does not. tokens_are_lower_bound and denials_are_lower_bound: the true figure
---   may be higher. unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
+--   may be higher. other_lines are data that is no event of the run (plain text between them, voice events). unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
 --   calls. rate_limit_* are NULL where the stream cannot speak of limits. Read from the parts of usage and tool_calls
 --   that need events alone, so that one query goes over the events four times, not ten.
 CREATE OR REPLACE VIEW run_metrics AS
@@ -27,19 +27,12 @@ WITH tokens AS (
 ), calls AS (
     SELECT
         run_id, count(*) AS tool_calls,
-        count(*) FILTER (WHERE is_error_last) AS failed_calls,
+        count(*) FILTER (WHERE last_error = last_finish) AS failed_calls,
         count(*) FILTER (WHERE NOT is_denied AND is_interrupted) AS interrupted,
         count(*) FILTER (WHERE NOT is_denied AND call_id IS NOT NULL AND last_finish IS NULL) AS without_result,
         count(*) FILTER (WHERE NOT is_denied AND call_id IS NOT NULL AND last_finish IS NULL AND starts = 0)
             AS without_start
-    FROM (
-        SELECT
-            run_id, call_id, last_finish, starts,
-            coalesce(last_decision = last_denial, false) AS is_denied,
-            coalesce(last_interrupt = last_finish, false) AS is_interrupted,
-            coalesce(last_error = last_finish, false) AS is_error_last
-        FROM call_records
-    )
+    FROM call_records
     GROUP BY run_id
 ), joined AS (
     SELECT
@@ -56,7 +49,7 @@ WITH tokens AS (
 )
 SELECT
     run_id, wire, adapter, task, variant, repetition, parent_run_id, started_at, ended_at, duration_ms, completeness,
-    completeness_reason, outcome, status, close_reason, event_lines AS events, refused_lines,
+    completeness_reason, outcome, status, close_reason, event_lines - other_lines AS events, other_lines, refused_lines,
     CAST(input_tokens AS BIGINT) AS input_tokens,
     CAST(uncached_input_tokens AS BIGINT) AS uncached_input_tokens,
     CAST(cache_read_tokens AS BIGINT) AS cache_read_tokens,
@@ -81,5 +74,5 @@ SELECT
     CASE WHEN speaks_limits THEN rate_limit_samples END AS rate_limit_samples,
     CASE WHEN speaks_limits THEN rate_limit_rejections END AS rate_limit_rejections,
     rate_limit_peak_percent, rate_limit_markers, messages, errors, warnings, retries, compactions, opaque_records,
-    auth_expired, file_changes, same_run_as, is_counted
+    auth_expired, file_changes, speaks, same_run_as, is_counted
 FROM joined;

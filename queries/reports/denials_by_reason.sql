@@ -1,0 +1,22 @@
+-- Denials by reason
+-- row: one reason
+-- from: decisions, run_states
+-- unknown: reason NULL = no record says it
+-- not counted: records: denied_calls are distinct calls, so a call denied for two reasons stands in two rows
+-- by: tool, reason, decided_by, run
+-- params: since, until, wire, run
+-- picture: bar reason denied_calls
+CREATE OR REPLACE VIEW report_denials_by_reason AS
+WITH calls AS (
+    SELECT reason, d.run_id, d.call_id, d.call_occurrence, s.is_whole, count(*) AS records
+    FROM decisions AS d
+    JOIN run_states AS s ON s.run_id = d.run_id
+    WHERE d.decision = 'deny' AND s.is_counted
+    GROUP BY reason, d.run_id, d.call_id, d.call_occurrence, s.is_whole, CASE WHEN d.call_id IS NULL THEN d.position END
+)
+SELECT
+    reason, count(*) AS denied_calls, CAST(sum(records) AS BIGINT) AS records, count(DISTINCT run_id) AS runs,
+    bool_or(NOT is_whole) AS is_lower_bound
+FROM calls
+GROUP BY reason
+ORDER BY denied_calls DESC, reason;

@@ -1,0 +1,325 @@
+"""The SQL of queries/: each file alone on an empty lake, and all answers on a small lake written by hand.
+
+`fixtures/queries/lake.json` holds the runs, `expected.json` what was reasoned out for them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.schema import EVENT, RECORDS, arrow_schema
+
+ROOT = Path(__file__).parents[1]
+QUERIES = ROOT / "queries"
+FIXTURES = Path(__file__).parent / "fixtures" / "queries"
+LOADED = re.findall(r"^\.read (queries/\S+\.sql)$", (QUERIES / "all.sql").read_text(encoding="utf-8"), re.MULTILINE)
+HEADER = ["row", "from", "unknown", "not counted"]
+REPORT_HEADER = [*HEADER, "by", "params", "picture"]
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+EXPECTED = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
+# constructs that mean something else, or nothing, on another engine (design: portable subset)
+FORBIDDEN = {
+    r"\blen\s*\(": "length or array_length",
+    r"\bepoch_ms\b": "epoch_us",
+    r"\bepoch\s*\(": "epoch_us",
+    r"\bread_json": "the lake",
+    r"\{\{|\{%": "plain SQL",
+    r"\bpercentile_cont\b|\bquantile_disc\b": "quantile_cont or median",
+    r"\bdate_diff\b|\bdatediff\b": "differences of epoch_us",
+    r"TRY_CAST\([^()]*(?:\([^()]*\))?[^()]*AS (?!DOUBLE|DECIMAL)": "TRY_CAST to DOUBLE or DECIMAL",
+}
+
+
+def relation_of(path: str) -> str:
+    name = Path(path).stem
+    prefix = {"reports": "report_", "checks": "check_"}.get(Path(path).parent.name, "")
+    return prefix + name
+
+
+def moment(seconds):
+    return None if seconds is None else DAY + timedelta(seconds=seconds)
+
+
+def built(spec, number, row):
+    """An event row of a line, with defaults, and its further parts."""
+    base = {"source_id": spec["source"], "line": number, "run_id": spec["run"], "run_id_origin": "wire", "redactions": 0}
+    own = {key: value for key, value in row.items() if key != "parts"}
+    rows = []
+    for part, values in enumerate([own, *row.get("parts", [])]):
+        one = base | {"part": part, "event": own.get("event", own["kind"])} | values
+        one["ts"] = moment(own.get("ts"))
+        one["limit_resets_at"] = moment(values.get("limit_resets_at"))
+        if "attributes" in values:
+            one["attributes"] = json.dumps(values["attributes"], separators=(",", ":"))
+        rows.append(one)
+    return rows
+
+
+def read_fixture(specs):
+    """Rows of the three records by wire, as an ingest of the runs would write them."""
+    rows = {record: {} for record in RECORDS}
+    sources = {}
+    for spec in specs:
+        if "copy_of_source" in spec:
+            spec = next(s for s in specs if s["source"] == spec["copy_of_source"]) | {"source": spec["source"]}
+        wire, source_id = spec["wire"], spec["source"]
+        source = sources.setdefault(source_id, {
+            "wire": wire, "source_id": source_id, "revision": 1, "ingest_id": "i", "path": f"/streams/{source_id}.jsonl",
+            "status": "read", "lines": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
+            "blank_lines": 0, "pending_bytes": 0, "runs": [],
+        })  # fmt: skip
+        first = source["lines"] + 1
+        good = []
+        for number, row in enumerate(spec["rows"], first):
+            source["lines"] += 1
+            if "refused" in row:
+                refusal = {"source_id": source_id, "path": source["path"], "line": number, "part": 0, "bytes": 9,
+                           "reason": row["refused"], "run_id": row.get("run_id", spec["run"]), "redactions": 0}  # fmt: skip
+                rows["refusal"].setdefault(wire, []).append(refusal)
+                source["refused_lines"] += 1
+                source["refusals"] += 1
+                continue
+            seq = spec["seq"] + number - first if "seq" in spec else row.get("seq")
+            some = built(spec, number, {"seq": seq} | row)
+            rows["event"].setdefault(wire, []).extend(some)
+            good.append(some)
+        seqs = [some[0]["seq"] for some in good if some[0]["seq"] is not None]
+        times = [some[0]["ts"] for some in good if some[0]["ts"] is not None]
+        source["event_lines"] += len(good)
+        source["events"] += sum(map(len, good))
+        source["runs"].append({
+            "run_id": spec["run"], "first_line": good[0][0]["line"], "last_line": good[-1][0]["line"], "lines": len(good),
+            "events": sum(map(len, good)), "first_seq": min(seqs, default=None), "last_seq": max(seqs, default=None),
+            "seq_breaks": sum(b != a + 1 for a, b in zip(seqs, seqs[1:], strict=False)) if seqs else None,
+            "first_ts": min(times, default=None), "last_ts": max(times, default=None),
+            "digest": spec.get("digest", json.dumps(spec["rows"])), "is_shared": False,
+        })  # fmt: skip
+    for source in sources.values():
+        rows["source"].setdefault(source["wire"], []).append(source)
+    return rows
+
+
+def write_lake(folder: Path, specs) -> dict[str, list[str]]:
+    """Hive-partitioned Parquet; every record kind has at least a file without rows. Gives the files by kind."""
+    files = {}
+    for record, by_wire in read_fixture(specs).items():
+        schema = arrow_schema(record)
+        files[record] = []
+        for wire, rows in {"unknown": [], **by_wire}.items():
+            place = folder / f"record={record}" / f"wire={wire}"
+            place.mkdir(parents=True)
+            table = pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in rows], schema)
+            pq.write_table(table, place / "part.parquet")
+            files[record].append(str(place / "part.parquet"))
+    return files
+
+
+def opening(files) -> list[str]:
+    settings = ["SET TimeZone = 'UTC'", "SET parquet_metadata_cache = true"]
+    return settings + [f"SET VARIABLE {record}_files = {paths!r}" for record, paths in files.items()]
+
+
+def connect(files, last: str = "check") -> duckdb.DuckDBPyConnection:
+    """A lake with all relations, or with those up to the file named `last`."""
+    connection = duckdb.connect()
+    for statement in opening(files):
+        connection.execute(statement)
+    for path in LOADED:
+        connection.execute((ROOT / path).read_text(encoding="utf-8"))
+        if Path(path).stem == last:
+            break
+    return connection
+
+
+def records(connection, sql):
+    cursor = connection.execute(sql)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+@pytest.fixture(scope="module")
+def specs():
+    return json.loads((FIXTURES / "lake.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def files(specs, tmp_path_factory):
+    return write_lake(tmp_path_factory.mktemp("lake"), specs)
+
+
+@pytest.fixture(scope="module")
+def lake(files):
+    return connect(files)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    return connect(write_lake(tmp_path_factory.mktemp("empty"), []))
+
+
+def test_all_sql_names_every_file_once():
+    found = sorted(str(path.relative_to(ROOT)) for path in QUERIES.rglob("*.sql") if path.name != "all.sql")
+    assert sorted(LOADED) == found
+
+
+def test_a_file_stands_after_those_it_reads():
+    made = set()
+    names = {relation_of(path) for path in LOADED}
+    for path in LOADED:
+        text = re.sub(r"--.*", "", (ROOT / path).read_text(encoding="utf-8"))
+        read = set(re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", text)) & names - {relation_of(path)}
+        local = set(re.findall(r"(?:WITH|,)\s+(\w+) AS \(", text))
+        assert read - local <= made, path
+        made.add(relation_of(path))
+
+
+@pytest.mark.parametrize("path", LOADED)
+def test_a_file_has_its_header_and_makes_one_relation(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert re.match(r"-- [A-Z][^:]+$", lines[0]), lines[0]
+    comments = [line for line in lines if line.startswith("--")]
+    assert lines[: len(comments)] == comments, "the header is the only comment block at the top"
+    keys = [found[1] for line in comments[1:] if (found := re.match(r"-- ([a-z][a-z ]*): \S", line))]
+    assert keys == (REPORT_HEADER if "/reports/" in path else HEADER)
+    assert re.findall(r"^CREATE OR REPLACE VIEW (\w+) AS$", text, re.MULTILINE) == [relation_of(path)]
+    assert re.sub(r"--.*", "", text).count(";") == 1
+    assert text.endswith(";\n")
+    assert max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize("path", LOADED)
+def test_a_file_stays_inside_the_portable_subset(path):
+    text = re.sub(r"--.*", "", (ROOT / path).read_text(encoding="utf-8"))
+    for pattern, instead in FORBIDDEN.items():
+        assert not re.search(pattern, text), f"{pattern}: use {instead}"
+
+
+@pytest.mark.parametrize("path", LOADED)
+def test_a_relation_runs_on_an_empty_lake(empty, path):
+    relation = relation_of(path)
+    rows = empty.execute(f"FROM {relation}").fetchall()
+    allowed = {"report_overview": 1, "check_sums_agree": 0}
+    assert len(rows) == allowed.get(relation, 0)
+
+
+@pytest.mark.parametrize("path", LOADED)
+def test_no_column_is_wider_than_64_bits(lake, path):
+    types = records(lake, f"DESCRIBE {relation_of(path)}")
+    assert not [t["column_name"] for t in types if t["column_type"] in ("HUGEINT", "UHUGEINT")]
+
+
+def test_events_have_every_column_of_the_schema(lake):
+    names = [row["column_name"] for row in records(lake, "DESCRIBE events")]
+    assert names == [*(column.name for column in EVENT), "position"]
+
+
+@pytest.mark.parametrize("run_id", EXPECTED["runs"])
+def test_figures_of_a_run(lake, run_id):
+    row = records(lake, f"FROM run_metrics WHERE run_id = '{run_id}'")[0]
+    expected = EXPECTED["runs"][run_id]
+    assert {key: row[key] for key in expected} == expected
+
+
+def test_there_are_no_other_runs(lake):
+    assert {row["run_id"] for row in records(lake, "FROM run_metrics")} == EXPECTED["runs"].keys()
+
+
+@pytest.mark.parametrize("answer", EXPECTED["answers"], ids=lambda answer: answer["about"])
+def test_answer(lake, answer):
+    assert [list(row) for row in lake.execute(answer["sql"]).fetchall()] == answer["rows"]
+
+
+@pytest.mark.parametrize("path", [path for path in LOADED if "/checks/" in path and "orphan" not in path])
+def test_checks_find_nothing(lake, path):
+    assert lake.execute(f"FROM {relation_of(path)}").fetchall() == []
+
+
+MARKERS = {
+    "the marker is last and right": ([2], "closed"),
+    "it declares one line less": ([1], "inconsistent"),
+    "two markers": ([2, 3], "inconsistent"),
+    "none": ([], "truncated"),
+}
+
+
+@pytest.mark.parametrize(("declared", "expected"), MARKERS.values(), ids=MARKERS)
+def test_an_end_marker_is_checked_not_believed(tmp_path, declared, expected):
+    rows = [{"kind": "run.started", "end_rule": "counted", "speaks": "tokens"}, {"kind": "message"}]
+    rows += [{"kind": "stream.closed", "declared_events": n} for n in declared]
+    lake = connect(write_lake(tmp_path, [{"wire": "metaharness", "source": "s", "run": "r", "seq": 1, "rows": rows}]), "runs")
+    assert lake.execute("SELECT completeness FROM runs").fetchall() == [(expected,)]
+
+
+def test_a_line_after_the_marker_contradicts_it_even_if_refused(tmp_path):
+    rows = [
+        {"kind": "run.started", "end_rule": "counted"},
+        {"kind": "stream.closed", "declared_events": 1},
+        {"refused": "not_json"},
+    ]
+    lake = connect(write_lake(tmp_path, [{"wire": "metaharness", "source": "s", "run": "r", "seq": 1, "rows": rows}]), "runs")
+    row = records(lake, "FROM runs")[0]
+    assert (row["completeness"], row["completeness_reason"]) == ("inconsistent", "lines stand after the end marker")
+
+
+FILTERS = {
+    "only_wire = 'platonic-core'": {"p", "q", "q#2"},
+    "only_run = 'q#2'": {"q#2"},
+    "only_run = 'q'": {"q"},
+    "since = '2026-01-01 00:05:00+00'": {"q", "q#2", "h", "i", "b"},
+    "until = '2026-01-01 00:02:00+00'": {"a", "c", "native-a", "native-b"},
+}
+
+
+@pytest.mark.parametrize(("setting", "runs"), FILTERS.items(), ids=FILTERS)
+def test_filters_apply_once_and_everywhere(files, setting, runs):
+    lake = connect(files, "run_metrics")
+    lake.execute(f"SET VARIABLE {setting}")
+    for relation in ("runs", "run_metrics", "events", "run_states"):
+        assert {row["run_id"] for row in records(lake, f"SELECT DISTINCT run_id FROM {relation}")} == runs, relation
+    found = {row["run_id"] for row in records(lake, "FROM refusals")}
+    assert found <= runs
+
+
+def test_pieces_of_one_id(tmp_path):
+    """Two runs that both stand in two files and took the same id: the pieces are told apart by time."""
+    def piece(source, seq, second):
+        row = {"kind": "message", "end_rule": "none", "ts": second, "text_chars": second}
+        return {"wire": "metaharness", "source": source, "run": "r", "seq": seq, "rows": [row, row]}
+
+    specs = [piece("late-2", 2, 60), piece("early-1", 0, 10), piece("late-1", 0, 50), piece("early-2", 2, 20)]
+    lake = connect(write_lake(tmp_path, specs), "run_pieces")
+    rows = lake.execute("SELECT run_id, source_id, piece FROM run_pieces ORDER BY 1, 3").fetchall()
+    assert rows == [("r", "early-1", 0), ("r", "early-2", 1), ("r#2", "late-1", 0), ("r#2", "late-2", 1)]
+
+
+@pytest.mark.parametrize("path", LOADED)
+def test_the_duckdb_shell_gives_the_same_rows(shell, lake, path):
+    relation = relation_of(path)
+    assert shell[relation] == lake.execute(f"SELECT count(*) FROM {relation}").fetchone()[0]
+
+
+@pytest.fixture(scope="module")
+def shell(files, tmp_path_factory):
+    """Row counts of all relations from the shell on PyPI, which is an older DuckDB, in a folder that is not ours."""
+    binary = shutil.which("duckdb", path=str(Path(sys.executable).parent))
+    if binary is None:
+        pytest.skip("the DuckDB shell is not installed; it is in the test extra (duckdb-cli)")
+    reads = [f".read '{ROOT / path}'" for path in LOADED]
+    counts = [f"SELECT '{name}', count(*) FROM {name};" for name in map(relation_of, LOADED)]
+    script = "\n".join([*(f"{statement};" for statement in opening(files)), *reads, ".mode csv", ".headers off", *counts])
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = subprocess.run([binary, "-bail"], input=script, capture_output=True, text=True, cwd=elsewhere, timeout=300)
+    assert done.stderr == ""
+    return {name: int(n) for name, n in (line.split(",") for line in done.stdout.splitlines())}
