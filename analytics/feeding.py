@@ -82,14 +82,14 @@ class Block:
                 start, filled = 0, self.cut_beginning(start, filled)
         self.decoder = decoder
         self.advance(filled - start, 0)
-        broken: OSError | None = None
+        broken: reading.SourceDefect | None = None
         while True:
             if filled == self.size:
                 start, filled = self._make_room(opened, tally, start, filled)
             try:
                 with memoryview(self.buffer) as view:
                     got = opened.stream.readinto(view[filled : self.size])
-            except (reading.BrokenCompression, reading.RatioExceeded) as error:
+            except reading.SourceDefect as error:
                 broken, got = error, 0
             if not got:
                 break
@@ -97,8 +97,7 @@ class Block:
             filled += got
         self._end(opened, tally, decoder, start, filled)
         if broken is not None:
-            reason = "compression_ratio" if isinstance(broken, reading.RatioExceeded) else "compressed_data_broken"
-            tally.refuse(reason, str(broken), line=None, offset=tally.offset, data=b"", redactor=self.redactor)
+            tally.refuse(broken.reason, str(broken), line=None, offset=tally.offset, data=b"", redactor=self.redactor)
 
     def _make_room(self, opened: reading.Opened, tally: Tally, start: int, filled: int) -> tuple[int, int]:
         """The block is full: hand on its whole lines, keep the rest; a line beyond the limit is read past."""

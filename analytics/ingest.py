@@ -25,7 +25,7 @@ from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
-from analytics.worker import MAX_LINE_BYTES, FileRecord, ReadTask, Result, Settings
+from analytics.worker import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, FileRecord, ReadTask, Result, Settings
 
 TASK_BYTES = 96 << 20
 TASK_FILES = 2_000
@@ -78,6 +78,8 @@ def ingest(
     redact: bool = True,
     again: bool = False,
     max_line_bytes: int = MAX_LINE_BYTES,
+    max_document_bytes: int = MAX_DOCUMENT_BYTES,
+    max_ratio: int = MAX_RATIO,
     shared: bool = False,
     progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
@@ -103,7 +105,7 @@ def ingest(
         report = IngestReport(store.version, ingest_id)
         ledger = Ledger.load(store)
         todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
-        settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes)
+        settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
         run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
         if not todo.is_empty:
             if not redact:

@@ -28,15 +28,25 @@ class Stream(Protocol):
     """Bytes of a source in order."""
 
     def readinto(self, view: memoryview) -> int:
-        """Fill the view from the start; 0 at the end. Raises BrokenCompression, RatioExceeded or OSError."""
+        """Fill the view from the start; 0 at the end. Raises SourceDefect."""
 
 
-class BrokenCompression(OSError):
+class SourceDefect(OSError):
+    """The source cannot be read further; `reason` is the refusal reason, the message has the details."""
+
+    reason = "read_error"
+
+
+class BrokenCompression(SourceDefect):
     """Compressed data is cut or corrupt; the message has the decompressor's words."""
 
+    reason = "compressed_data_broken"
 
-class RatioExceeded(OSError):
+
+class RatioExceeded(SourceDefect):
     """The source expands beyond the allowed ratio."""
+
+    reason = "compression_ratio"
 
 
 class Plain:
@@ -49,7 +59,10 @@ class Plain:
     def readinto(self, view: memoryview) -> int:
         """Read at most what was there when the file was opened."""
         wanted = min(len(view), self._left)
-        got = self._file.readinto(view[:wanted]) or 0 if wanted else 0  # type: ignore[attr-defined]
+        try:
+            got = self._file.readinto(view[:wanted]) or 0 if wanted else 0  # type: ignore[attr-defined]
+        except OSError as error:
+            raise SourceDefect(error.strerror or str(error)) from error
         self._left -= got
         return int(got)
 
@@ -116,10 +129,8 @@ def open_source(path: str, *, offset: int = 0, max_ratio: int = 1000) -> Opened:
             codec = _codec(file.read(4))
             file.seek(offset)
         size = stat.st_size
-        if codec:
-            stream = Compressed(file, codec, size, max_ratio)
-        else:
-            stream = Plain(file, size - offset if seekable else None)
+        limit = size - offset if seekable else None
+        stream = Compressed(file, codec, size, max_ratio) if codec else Plain(file, limit)
     except BaseException:
         file.close()
         raise
@@ -136,7 +147,7 @@ def fill(stream: Stream, view: memoryview) -> int:
     while filled < len(view):
         try:
             got = stream.readinto(view[filled:])
-        except (BrokenCompression, RatioExceeded):
+        except SourceDefect:
             if not filled:
                 raise
             break

@@ -23,7 +23,6 @@ REASONS: tuple[Reason, ...] = (
     Reason("nul_byte", "The line holds NUL bytes.", "Usually a torn write after a crash; nothing to read."),
     Reason("line_too_long", "The line is longer than the limit.", "Raise --max-line-bytes."),
     Reason("too_deep", "The line nests deeper than the decoder goes.", "No known wire nests this deep; look at the writer."),
-    Reason("duplicate_key", "An object holds the same key twice where the wire forbids it.", "Look at the writer."),
     Reason("number_out_of_range", "A counter is negative, fractional or does not fit 64 bits.", "Look at the writer."),
     Reason("unknown_format", "The line carries no format tag, or one of another format or version.", "A newer wire version needs a newer runlake."),
     Reason("unknown_event", "The line names an event the wire does not have.", "A newer wire version needs a newer runlake."),
@@ -48,9 +47,9 @@ REASONS: tuple[Reason, ...] = (
     Reason("not_utf8_file", "The file is UTF-16 or UTF-32, not UTF-8.", "Convert it to UTF-8."),
     Reason("compressed_data_broken", "The compressed data is cut or corrupt.", "What could be decompressed is kept; get a whole copy."),
     Reason("compression_ratio", "The file expands beyond the allowed ratio.", "A decompression bomb, or raise --max-ratio."),
+    Reason("read_error", "The file could not be read to its end.", "detail has the system's words; ingest it again."),
     Reason("document_malformed", "The file is one JSON document, but not of the shape its wire has.", "detail names the place."),
     Reason("document_too_large", "The document is larger than can be read at once.", "Raise --max-document-bytes."),
-    Reason("unreadable", "The file could not be opened or read.", "detail has the operating system's words."),
 )  # fmt: skip
 
 NAMES: frozenset[str] = frozenset(reason.name for reason in REASONS)

@@ -38,7 +38,11 @@ EVENT: tuple[Column, ...] = (
     Column("byte_offset", "int", "Offset of the line's first byte in the (decompressed) source."),
     # who
     Column("run_id", "text", "The run; never NULL."),
-    Column("run_id_origin", "text", "wire = the record said it; parent = a document's enclosing run; source = made from the file."),
+    Column(
+        "run_id_origin",
+        "text",
+        "wire = the record said it; parent = a document's enclosing run; source = made from the file.",
+    ),
     Column("parent_run_id", "text", "The run that spawned this one."),
     Column("agent_id", "text", "The agent inside the run, where the wire names one."),
     Column("seq", "int", "The wire's own sequence number."),
@@ -55,12 +59,20 @@ EVENT: tuple[Column, ...] = (
     Column("turn_id", "text", "The turn, as the wire names it."),
     Column("step", "int", "The wire's step counter."),
     Column("request_id", "text", "The model request (or answer) the row belongs to."),
-    Column("requests", "int", "Model requests this row stands for, once per request_id; 0 where the wire records every request."),
+    Column(
+        "requests",
+        "int",
+        "Model requests this row stands for, once per request_id; 0 where the wire records every request.",
+    ),
     # facts
     Column("tool", "text", "The tool's name as the wire gives it."),
     Column("decision", "text", "allow, deny, replace, abstain or ask."),
     Column("decided_by", "text", "Who decided: embedder, frame, policy, human:…, deadline, adapter, hook, vendor, …"),
-    Column("evidence", "text", "How a denial is known: tool.decided, warning, policy, approval, permission_notice, hook, vendor_list, status, …"),
+    Column(
+        "evidence",
+        "text",
+        "How a denial is known: tool.decided, warning, policy, approval, permission_notice, hook, vendor_list, status, …",
+    ),
     Column("status", "text", "The wire's own status word (of a result, a limit, a run's end, a warning's code)."),
     Column("outcome", "text", "The wire's verdict on a run or step: success, error, pass, fail, finished, canceled, …"),
     Column("is_error", "bool", "The record says it failed."),
@@ -79,7 +91,9 @@ EVENT: tuple[Column, ...] = (
     Column("output_tokens", "int", "Output tokens; contains reasoning_tokens."),
     Column("reasoning_tokens", "int", "The reasoning (thinking) part of output_tokens."),
     Column("input_includes_cache", "bool", "True: input_tokens contains the cache columns; False: they add up."),
-    Column("usage_scope", "text", "How the figures add up; see USAGE_SCOPES. NULL: not usage, or not known how it adds up."),
+    Column(
+        "usage_scope", "text", "How the figures add up; see USAGE_SCOPES. NULL: not usage, or not known how it adds up."
+    ),
     Column("usage_key", "text", "Lake-wide identity of the usage; NULL: unique by run and request_id, else by row."),
     Column("is_side_call", "bool", "True: a helper model outside the main loop, shown beside it, not in token totals."),
     Column("cost_usd", "float", "The vendor's or the harness's own cost, US dollars; never computed here."),
@@ -96,7 +110,9 @@ EVENT: tuple[Column, ...] = (
     Column("end_rule", "text", "On a run's first row: how its end is judged; see END_RULES."),
     Column("speaks", "text", "On a run's first row: space-separated topics its stream can speak of; see TOPICS."),
     # rest
-    Column("attributes", "text", "Small JSON object: what a start or end record says of its run; a context's size by lane."),
+    Column(
+        "attributes", "text", "Small JSON object: what a start or end record says of its run; a context's size by lane."
+    ),
     Column("payload", "text", "The line itself as JSON text, byte-exact but for redactions; NULL on parts above 0."),
     Column("raw", "bytes", "The line's bytes where they are not UTF-8 text (generic stdout only)."),
     Column("redactions", "int", "How many secrets were replaced in this line."),

@@ -26,6 +26,10 @@ from analytics.wires.base import Context, DocumentError, Refusal, Sample
 from analytics.writing import Writers
 
 MAX_LINE_BYTES = 32 << 20
+MAX_DOCUMENT_BYTES = 512 << 20
+MAX_RATIO = 1000
+READ_ERROR = reading.SourceDefect.reason
+NEVER = -1
 CARRIED = ("event_lines", "events", "refused_lines", "blank_lines", "redactions", "has_bom")
 
 
@@ -38,8 +42,8 @@ class Settings:
     wire: str | None = None
     redact: bool = True
     max_line_bytes: int = MAX_LINE_BYTES
-    max_document_bytes: int = 512 << 20
-    max_ratio: int = 1000
+    max_document_bytes: int = MAX_DOCUMENT_BYTES
+    max_ratio: int = MAX_RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +142,15 @@ class Worker:
         }  # fmt: skip
         try:
             tally = self.read_on(task.prior, task, opened, record) if task.prior else None
-            return tally or self.read_whole(task, opened, record)
+            tally = tally or self.read_whole(task, opened, record)
+        except reading.SourceDefect as error:  # before anything of it was taken
+            record.status, record.reason = "unreadable", f"cannot be read: {error}"
+            return None
         finally:
             opened.close()
+        if tally is not None and any(refusal["reason"] == READ_ERROR for refusal in tally.refusals):
+            record.row["mtime_ns"] = NEVER  # so that the next ingest takes it for changed, and reads on
+        return tally
 
     def read_on(
         self, prior: dict[str, Any], task: ReadTask, opened: reading.Opened, record: FileRecord
@@ -181,10 +191,10 @@ class Worker:
         block = self.block
         try:
             filled = block.begin(opened.stream)
-        except reading.RatioExceeded as error:
-            return self.refuse_file(task, opened, record, b"", "compression_ratio", str(error))
-        except reading.BrokenCompression as error:
-            return self.refuse_file(task, opened, record, b"", "compressed_data_broken", str(error))
+        except reading.SourceDefect as error:
+            if error.reason == READ_ERROR:
+                raise
+            return self.refuse_file(task, opened, record, b"", error.reason, str(error))
         size = filled - block.fill
         if not size:
             record.status, record.reason = "skipped", "empty"

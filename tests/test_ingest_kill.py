@@ -78,7 +78,7 @@ def run(lab, *lakes):
 
 @pytest.fixture
 def lab(tmp_path):
-    """A lake, and sources to which each kind of change has happened since: new, grown, rewritten, copied, moved, gone."""
+    """A lake, and sources that changed since in each way: new, grown, rewritten, copied, moved, gone."""
     made = Lab(tmp_path)
     claude = CLAUDE.read_bytes()
     grows = made.write("grows.jsonl", claude[:5000])

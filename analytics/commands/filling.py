@@ -56,6 +56,18 @@ def ingest(
         int | None,
         typer.Option("--max-line-bytes", min=1024, metavar="BYTES", help="Longer lines are refused by name."),
     ] = None,
+    max_document_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--max-document-bytes", min=1024, metavar="BYTES", help="Larger JSON documents are refused by name."
+        ),
+    ] = None,
+    max_ratio: Annotated[
+        int | None,
+        typer.Option(
+            "--max-ratio", min=2, metavar="N", help="Compressed files that expand further are refused by name."
+        ),
+    ] = None,
     format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
@@ -72,7 +84,8 @@ def ingest(
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
     if not any(path == "-" or os.path.lexists(path) or set(path) & set("*?[") for path in paths):
         raise UsageError.no_source(paths)
-    limits: dict[str, Any] = {} if max_line_bytes is None else {"max_line_bytes": max_line_bytes}
+    given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
+    limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with Bar() as progress:
         done = run(
             lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, progress=progress,

@@ -147,7 +147,7 @@ class Wire(Protocol):
 
 
 def micros(text: str | None, *, assume_utc: bool = False) -> int | None:
-    """Microseconds since the epoch of one ISO 8601 time; None where it is not one (or has no zone and none is assumed)."""
+    """Microseconds since the epoch of one ISO 8601 time; None where it is not one, or lacks a zone."""
     if not text:
         return None
     try:

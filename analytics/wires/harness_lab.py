@@ -7,7 +7,6 @@
   is plain text and stays what it is, and a line that would kill upstream's reader costs only itself.
 """
 # The methods of a wire are described once, in base.Wire.
-# ruff: noqa: ARG002, D102
 
 from __future__ import annotations
 
@@ -65,9 +64,8 @@ class HarnessLab:
 
     def sniff(self, sample: Sample) -> str | None:
         objects = sample.objects
-        if sample.is_document:
-            if any("runs" in o and ("schema_version" in o or "experiment" in o) for o in objects):
-                return "export"
+        if sample.is_document and any("runs" in o and ("schema_version" in o or "experiment" in o) for o in objects):
+            return "export"
         named = [o for o in objects if isinstance(kind := o.get("kind"), str) and kind in KINDS]
         normalized = sum("run_id" in o and "sequence" in o for o in named)
         generic = sum("run_id" not in o and "sequence" not in o for o in named)

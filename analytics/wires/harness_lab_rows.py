@@ -5,7 +5,6 @@ again; a claude run's `result_usage` replaces its `message_usage` rows; `cumulat
 does not make it a running total; one denial stands in up to three places.
 """
 # Every reader is named as its kind and has the same arguments.
-# ruff: noqa: ARG002, D102
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ the hook's view of a Codex call and the second record of a Codex message as shad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -15,333 +15,24 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
-from msgspec import Struct
 
 from analytics.wires import metaharness_lines as lines
-from analytics.wires.base import MAX_INT, Context, Refusal, Rows, Sample, Wire, attributes, clip, times
-from analytics.wires.metaharness_lines import EVENTS, KINDS, TAGS, Event, Usage
+from analytics.wires.base import MAX_INT, Context, Refusal, Rows, Sample, Wire
+from analytics.wires.metaharness_lines import EVENTS, KINDS
+from analytics.wires.metaharness_rows import (
+    CODES,
+    EVENT_NAMES,
+    KIND_NAMES,
+    RETRY,
+    UNKNOWN_SPEAKS,
+    Filler,
+    Run,
+    State,
+    stretch,
+    vendor_times,
+)
 
 FORMAT = "metaharness.event/1"
-WINDOW_MINUTES = {
-    "five_hour": 300,
-    "seven_day": 10080,
-    "seven_day_opus": 10080,
-    "seven_day_sonnet": 10080,
-    "seven_day_overage_included": 10080,
-}
-B10X_DENIALS = {
-    "approval-denied": "approval",
-    "hook-refused": "hook",
-    "hook-failed": "hook",
-    "unpublished-tool": "harness",
-}
-UNKNOWN_SPEAKS = "decisions results outcome"
-SPEAKS = {
-    "claude": "tokens cost limits decisions results clock outcome",
-    "codex": "tokens limits decisions results clock outcome",
-    "b10x": "tokens cost decisions results outcome",
-}
-CODES = {cls: code for code, cls in enumerate(KINDS)}
-RETRY = len(KINDS)
-EVENT_NAMES = pa.array(TAGS[cls] for cls in KINDS)
-KIND_NAMES = pa.array([*KINDS.values(), "retry"])
-LAST_SECOND = 253_402_300_799  # the end of the year 9999
-
-
-class Run(Struct):
-    """What the lines so far say of one run: it decides how later lines are read."""
-
-    adapter: str | None = None
-    model: str | None = None
-    models: list[str] = []
-    tools: dict[str, str] = {}  # requested calls without a result yet: id → tool
-    last_text: dict[str, str] = {}  # codex: per event, the digest of a text not yet shown twice
-
-
-class State(Struct):
-    runs: dict[str, Run] = {}
-
-
-class Filler:
-    """The rows of one span: each method reads one event, or all events of one kind that stand in a stretch of a run."""
-
-    def __init__(self, n: int) -> None:
-        self.rows = Rows(n)
-        self.put = self.rows.put
-        self.fill = self.rows.fill
-
-    def calls(self, places: list[int], objs: list[Any]) -> None:
-        """What every event of a tool call has."""
-        self.fill(places, call_id=[o.call_id for o in objs], call_occurrence=[1] * len(objs))
-
-    def session_started(self, i: int, o: lines.SessionStarted, run: Run) -> None:
-        run.adapter, run.model = o.adapter, o.model
-        speaks = SPEAKS.get(o.adapter, UNKNOWN_SPEAKS)
-        if o.offered_tools is not None:
-            speaks += " offered"
-        if o.withheld is not None:
-            speaks += " withheld"
-        said = {name: getattr(o, name) for name in o.__struct_fields__ if name not in Event.__struct_fields__}
-        said["offered_tools"] = None  # each has a row of its own
-        self.put(i, model=o.model, speaks=speaks, attributes=attributes(**said))
-        parts: list[tuple[str, str, str | None]] = [(tool, "offered", None) for tool in o.offered_tools or ()]
-        parts += [(held.tool, "withheld", held.reason) for held in o.withheld or ()]
-        for tool, status, reason in parts:
-            self.rows.parts.append((i, {"kind": "tool.offered", "tool": tool, "status": status, "reason": reason}))
-
-    def session_ended(self, i: int, o: lines.SessionEnded, run: Run) -> None:
-        outcome = None if o.is_error is None else ("error" if o.is_error else "success")
-        denials = None if o.permission_denials is None else [d.tool_use_id for d in o.permission_denials]
-        names = ("subtype", "stop_reason", "terminal_reason", "api_error_status", "num_turns", "duration_api_ms",
-                 "ttft_ms", "time_to_request_ms", "subagents_spawned", "census", "observed_models")  # fmt: skip
-        said = {name: getattr(o, name) for name in names}
-        self.put(
-            i,
-            outcome=outcome,
-            is_error=o.is_error,
-            status=o.terminal_reason or o.subtype,
-            duration_ms=o.duration_ms,
-            attributes=attributes(**said, permission_denials=denials),
-        )
-        self.final_usage(i, o, run)
-
-    def final_usage(self, i: int, o: lines.SessionEnded, run: Run) -> None:
-        """The run's total, split by model where the vendor's per-model figures add up to it exactly."""
-        by_model = o.model_usage or {}
-        main = run.models or ([run.model] if run.model else [])
-        if not main and len(by_model) == 1:
-            main = list(by_model)
-        sides = {name: usage for name, usage in by_model.items() if name not in main}
-        costs = [usage.cost_usd for usage in by_model.values() if usage.cost_usd is not None]
-        costs_add_up = (
-            o.total_cost_usd is not None and len(costs) == len(by_model) > 0
-            and abs(sum(costs) - o.total_cost_usd) < 1e-6
-        )  # fmt: skip
-        includes_cache = self.includes_cache(o, run)
-        split = o.usage is not None and len(main) > 1 and adds_up([by_model.get(name) for name in main], o.usage)
-        if split:
-            for name in main:
-                self.part_usage(i, name, by_model[name], includes_cache, is_side=False, with_cost=costs_add_up)
-            cost = None if costs_add_up else o.total_cost_usd
-        else:
-            model = main[0] if len(main) == 1 else None
-            cost = o.total_cost_usd
-            if costs_add_up and all(name in by_model for name in main):
-                cost = sum(by_model[name].cost_usd or 0.0 for name in main)
-            if o.usage is not None:
-                self.put(i, model=model, usage_scope="final", input_includes_cache=includes_cache, **figures(o.usage))
-        if o.usage is None or split:
-            costs_add_up = costs_add_up and split
-            if not costs_add_up:
-                cost = o.total_cost_usd
-            if cost is not None:
-                self.put(i, usage_scope="cost")
-        self.put(i, cost_usd=cost)
-        for name, usage in sides.items():
-            self.part_usage(i, name, usage, includes_cache, is_side=True, with_cost=costs_add_up)
-
-    @staticmethod
-    def includes_cache(o: lines.SessionEnded, run: Run) -> bool | None:
-        """Whether input contains the cache; without a session.started only what the record itself shows is said."""
-        if run.adapter is not None:
-            return run.adapter != "claude" if run.adapter in SPEAKS else None
-        is_claude = o.model_usage is not None or (o.usage is not None and o.usage.cache_creation_input_tokens is not None)
-        return False if is_claude else None  # of the known adapters only claude fills these
-
-    def part_usage(
-        self, i: int, model: str, usage: Usage, includes_cache: bool | None, *, is_side: bool, with_cost: bool
-    ) -> None:
-        values: dict[str, Any] = {"kind": "usage", "model": model, "usage_scope": "final", "is_side_call": is_side}
-        values |= figures(usage) | {"input_includes_cache": includes_cache}
-        values["cost_usd"] = usage.cost_usd if with_cost else None
-        self.rows.parts.append((i, values))
-
-    def step_entered(self, i: int, o: lines.StepEntered, run: Run) -> None:
-        said = attributes(workflow=o.step.workflow, state=o.step.state, attempt=o.step.attempt)
-        self.put(i, step=o.step.index, attributes=said)
-
-    def step_left(self, i: int, o: lines.StepLeft, run: Run) -> None:
-        said = attributes(workflow=o.step.workflow, state=o.step.state, attempt=o.step.attempt)
-        self.put(i, step=o.step.index, attributes=said, outcome=o.outcome.outcome, reason=o.outcome.reason)
-
-    def turn_started(self, i: int, o: lines.TurnStarted, run: Run) -> None:
-        self.put(i, turn_id=str(o.turn))
-
-    def turn_ended(self, i: int, o: lines.TurnEnded, run: Run) -> None:
-        self.put(i, turn_id=str(o.turn), reason=o.stop_reason)
-
-    def texts(self, places: list[int], objs: list[lines.Text | lines.Thinking], run: Run) -> None:
-        self.fill(places, text_chars=[len(o.text) for o in objs], request_id=[o.request_id for o in objs])
-        if run.adapter != "codex":
-            return
-        for i, o in zip(places, objs, strict=True):
-            event, digest = TAGS[type(o)], xxhash.xxh3_64_hexdigest(o.text.encode())
-            if run.last_text.get(event) == digest:
-                self.put(i, is_shadow=True)
-                del run.last_text[event]
-            else:
-                run.last_text[event] = digest
-
-    def thinking_estimate(self, i: int, o: lines.ThinkingEstimate, run: Run) -> None:
-        self.put(i, attributes=attributes(estimate=o.estimate, delta=o.delta))
-
-    def injection(self, i: int, o: lines.Injection, run: Run) -> None:
-        self.put(i, text_chars=len(o.text), reason=o.origin)
-
-    def tools_requested(self, places: list[int], objs: list[lines.ToolRequested], run: Run) -> None:
-        self.calls(places, objs)
-        self.fill(places, tool=[o.name for o in objs])
-        if run.adapter == "codex":
-            shown = [i for i, o in zip(places, objs, strict=True) if o.seam != "none"]
-            self.fill(shown, is_shadow=[True] * len(shown))
-
-    def tools_decided(self, places: list[int], objs: list[lines.ToolDecided], run: Run) -> None:
-        self.calls(places, objs)
-        decisions = [o.decision for o in objs]
-        self.fill(
-            places, decision=[d.decision for d in decisions], decided_by=[o.decided_by for o in objs],
-            evidence=["tool.decided"] * len(objs), reason=[d.reason for d in decisions],
-            duration_ms=[o.latency_ms for o in objs],
-        )  # fmt: skip
-
-    def tool_results(self, places: list[int], objs: list[lines.ToolResult], run: Run) -> None:
-        self.calls(places, objs)
-        self.fill(places, is_error=[o.is_error for o in objs], exit_code=[o.exit_code for o in objs])
-
-    def usages(self, places: list[int], objs: list[lines.UsageEvent], run: Run) -> None:
-        n, used = len(objs), [o.usage for o in objs]
-        models = [o.model for o in objs]
-        self.fill(
-            places, request_id=[o.request_id for o in objs], model=models,
-            input_tokens=[u.input_tokens for u in used], output_tokens=[u.output_tokens for u in used],
-            cache_read_tokens=[u.cache_read_input_tokens for u in used],
-            cache_write_tokens=[u.cache_creation_input_tokens for u in used],
-            reasoning_tokens=[u.thinking_tokens for u in used], cost_usd=[u.cost_usd for u in used],
-        )  # fmt: skip
-        scope = {"claude": "snapshot", "b10x": "delta", "codex": "cumulative"}.get(run.adapter or "")
-        if scope is not None:
-            self.fill(places, usage_scope=[scope] * n, input_includes_cache=[run.adapter != "claude"] * n)
-        if run.adapter in ("claude", "b10x"):
-            self.fill(places, requests=[1] * n)
-            run.models += [model for model in dict.fromkeys(models) if model and model not in run.models]
-
-    def rate_limit(self, i: int, o: lines.RateLimit, run: Run) -> None:
-        info = o.info
-        resets = info.resets_at
-        self.put(
-            i,
-            limit_id=info.window,
-            limit_name=info.window,
-            limit_window_minutes=WINDOW_MINUTES.get(info.window or ""),
-            limit_used=info.utilization,
-            limit_unit={"claude": "fraction", "codex": "percent"}.get(run.adapter or ""),
-            limit_resets_at=resets * 1_000_000 if resets is not None and 0 <= resets <= LAST_SECOND else None,
-            limit_status=info.status,
-            attributes=attributes(using_overage=info.using_overage),
-        )
-
-    def command_result(self, i: int, o: lines.CommandResult, run: Run) -> None:
-        refused = o.outcome.refused
-        self.put(i, status=o.outcome.result, reason=refused.code if refused else None,
-                 message=clip(refused.reason) if refused else None)  # fmt: skip
-
-    def warning(self, i: int, o: lines.Warning_, run: Run) -> None:
-        self.put(i, status=o.code, message=clip(o.message))
-
-    def denial(self, i: int, o: lines.Warning_, waiting: dict[str, str]) -> None:
-        """b10x decides in warnings: the call is the one the message names, else the newest that waits."""
-        call = next((c for c in reversed(waiting) if names(o.message, c)), None) or next(reversed(waiting), None)
-        self.put(i, decision="deny", decided_by=B10X_DENIALS[o.code], evidence="warning", reason=o.code)
-        if call is not None:
-            self.put(i, call_id=call, call_occurrence=1, tool=waiting[call])
-
-    def opaque(self, i: int, o: lines.Opaque, run: Run) -> None:
-        said = attributes(digest=o.digest, source_line=o.source_line, vendor_subtype=o.vendor_subtype)
-        self.put(i, status=o.vendor_type, attributes=said)
-
-    def auth_expired(self, i: int, o: lines.AuthExpired, run: Run) -> None:
-        said = attributes(credential_source=o.credential_source, source_line=o.source_line)
-        self.put(i, message=clip(o.detail), attributes=said)
-
-    def stream_closed(self, i: int, o: lines.StreamClosed, run: Run) -> None:
-        self.put(i, declared_events=o.events, reason=o.reason)
-        mismatch = o.run_id if o.run_id != o.run else None
-        process = o.process if isinstance(o.process, lines.Process) else None
-        if process is not None:
-            self.put(i, status=process.kind, exit_code=process.code)
-        said = attributes(signal=process.signal if process else None, declared_run_id=mismatch)
-        self.put(i, attributes=said)
-
-
-# the order matters: a session's start tells how to read the rest, and requests name the tools of what follows
-READERS: dict[type[Event], Callable[[Filler, int, Any, Run], None]] = {
-    lines.SessionStarted: Filler.session_started,
-    lines.StepEntered: Filler.step_entered,
-    lines.StepLeft: Filler.step_left,
-    lines.TurnStarted: Filler.turn_started,
-    lines.TurnEnded: Filler.turn_ended,
-    lines.ThinkingEstimate: Filler.thinking_estimate,
-    lines.Injection: Filler.injection,
-    lines.RateLimit: Filler.rate_limit,
-    lines.CommandResult: Filler.command_result,
-    lines.Warning_: Filler.warning,
-    lines.Opaque: Filler.opaque,
-    lines.AuthExpired: Filler.auth_expired,
-    lines.StreamClosed: Filler.stream_closed,
-}
-GROUP_READERS: dict[type[Event], Callable[[Filler, list[int], list[Any], Run], None]] = {
-    lines.ToolRequested: Filler.tools_requested,
-    lines.ToolDecided: Filler.tools_decided,
-    lines.ToolResult: Filler.tool_results,
-    lines.Text: Filler.texts,
-    lines.Thinking: Filler.texts,
-    lines.UsageEvent: Filler.usages,
-}
-
-
-def vendor_times(texts: list[str | None]) -> pa.Int64Array:
-    """Microseconds of the times that end in Z; any other is not known."""
-    stamps = pa.array(texts, pa.string())
-    is_utc = pc.ends_with(stamps, pattern="Z")
-    if is_utc.false_count:
-        stamps = pc.if_else(is_utc, stamps, None)
-    try:
-        return stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
-    except pa.ArrowInvalid:
-        return pa.array(times(stamps.to_pylist()), pa.int64())
-
-
-def figures(usage: Usage) -> dict[str, Any]:
-    """A Usage object as event columns."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "cache_read_tokens": usage.cache_read_input_tokens,
-        "cache_write_tokens": usage.cache_creation_input_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.thinking_tokens,
-    }
-
-
-def adds_up(parts: list[Usage | None], total: Usage) -> bool:
-    """True: every part is there, and each figure that the total knows is the sum of the parts'."""
-    if any(part is None for part in parts):
-        return False
-    fields = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
-    rows = [figures(part) for part in parts if part is not None]
-    whole = figures(total)
-    return all(whole[f] is None or whole[f] == sum(row[f] or 0 for row in rows) for f in fields)
-
-
-def names(message: str, call_id: str) -> bool:
-    """True: the message holds the call id as a whole word (k1 is not in k12)."""
-    at = message.find(call_id)
-    while at >= 0:
-        before, after = message[at - 1 : at], message[at + len(call_id) : at + len(call_id) + 1]
-        if not before.isalnum() and not after.isalnum():
-            return True
-        at = message.find(call_id, at + 1)
-    return False
 
 
 class Metaharness:
@@ -401,7 +92,7 @@ class Metaharness:
         rows.constants["run_id_origin"] = "wire"
         codes = np.fromiter(map(CODES.__getitem__, classes), np.int8, len(objs))
         rows.columns["event"] = EVENT_NAMES.take(pa.array(codes))
-        retried = [i for i in np.flatnonzero(codes == CODES[lines.Warning_]) if objs[i].code == "VENDOR_API_RETRY"]
+        retried = [i for i in np.flatnonzero(codes == CODES[lines.WarningEvent]) if objs[i].code == "VENDOR_API_RETRY"]
         codes[retried] = RETRY
         rows.columns["kind"] = KIND_NAMES.take(pa.array(codes))
         rows.columns["ts"] = stamps = vendor_times([o.at for o in objs])
@@ -420,50 +111,8 @@ class Metaharness:
                 filler.put(first, end_rule="counted")
                 if classes[first] is not lines.SessionStarted:
                     filler.put(first, speaks=UNKNOWN_SPEAKS)
-            self.stretch(filler, objs, classes, first, last, run)
+            stretch(filler, objs, classes, first, last, run)
         return rows
-
-    def stretch(
-        self, filler: Filler, objs: list[Any], classes: list[type[Event]], first: int, last: int, run: Run
-    ) -> None:
-        """Lines first … last-1, all of one run."""
-        if classes[first] is lines.SessionStarted:
-            run.adapter = objs[first].adapter
-        groups: dict[type[Event], list[int]] = {}
-        tools = run.tools
-        named: dict[type[Event], list[str | None]] = {lines.ToolDecided: [], lines.ToolResult: []}
-        done = lines.ToolDecided if run.adapter == "codex" else lines.ToolResult  # the hook's id gets no result
-        waiting_at: dict[int, dict[str, str]] = {}
-        for i in range(first, last):
-            cls = classes[i]
-            group = groups.get(cls)
-            if group is None:
-                groups[cls] = [i]
-            else:
-                group.append(i)
-            if cls is lines.ToolRequested:
-                tools[objs[i].call_id] = objs[i].name
-            elif cls in named:
-                call = objs[i].call_id
-                named[cls].append(tools.get(call))
-                if cls is done or cls is lines.ToolResult:
-                    tools.pop(call, None)
-            elif cls is lines.Warning_ and run.adapter == "b10x" and objs[i].code in B10X_DENIALS:
-                waiting_at[i] = dict(tools)
-        for cls, read in READERS.items():
-            for i in groups.get(cls, ()):
-                read(filler, i, objs[i], run)
-        for i, waiting in waiting_at.items():
-            filler.denial(i, objs[i], waiting)
-        for cls, read_all in GROUP_READERS.items():
-            places = groups.get(cls)
-            if places:
-                read_all(filler, places, [objs[i] for i in places], run)
-        for cls, found in named.items():
-            if found:
-                filler.fill(groups[cls], tool=found)
-        for i in groups.get(lines.SessionEnded, ()):
-            filler.session_ended(i, objs[i], run)
 
     def is_final_without_newline(self, shape: str) -> bool:
         return False

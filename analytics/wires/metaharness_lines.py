@@ -209,7 +209,7 @@ class CommandResult(Event, tag="command.result"):
     outcome: CommandOutcome
 
 
-class Warning_(Event, tag="warning"):
+class WarningEvent(Event, tag="warning"):
     code: str
     message: str
 
@@ -257,7 +257,7 @@ KINDS: dict[type[Event], str] = {
     UsageEvent: "usage",
     RateLimit: "rate_limit",
     CommandResult: "system",
-    Warning_: "warning",
+    WarningEvent: "warning",
     Opaque: "opaque",
     AuthExpired: "auth.expired",
     StreamClosed: "stream.closed",

@@ -80,11 +80,11 @@ class PlatonicCore:
         """Of one line in the nesting `shape`."""
         return self._decoders[shape]
 
-    def new_state(self, shape: str) -> State:  # noqa: ARG002
+    def new_state(self, shape: str) -> State:
         """A run that has not started."""
         return State()
 
-    def load_state(self, shape: str, text: str) -> State:  # noqa: ARG002
+    def load_state(self, shape: str, text: str) -> State:
         """The state as it stood at the end of what was read before."""
         return self._state.decode(text)
 
@@ -118,11 +118,11 @@ class PlatonicCore:
         """Replays the lines; ctx.state stands behind the last one afterwards."""
         return Replay(ctx.state, len(objs)).run(objs, ctx.shape)
 
-    def is_final_without_newline(self, shape: str) -> bool:  # noqa: ARG002
+    def is_final_without_newline(self, shape: str) -> bool:
         """The newline is the commit marker: a last line without it does not count, however whole it looks."""
         return False
 
-    def needs_newline(self, shape: str) -> bool:  # noqa: ARG002
+    def needs_newline(self, shape: str) -> bool:
         """Not even where nothing can follow."""
         return True
 

@@ -49,6 +49,7 @@ WITH rows_of_calls AS (
 )
 SELECT
     *,
-    coalesce(last_decision = last_denial AND (last_finish IS NOT NULL OR last_denial > last_warned), false) AS is_denied,
+    coalesce(last_decision = last_denial AND (last_finish IS NOT NULL OR last_denial > last_warned), false)
+        AS is_denied,
     coalesce(last_interrupt = last_finish, false) AS is_interrupted
 FROM calls;

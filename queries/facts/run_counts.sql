@@ -59,7 +59,8 @@ SELECT
     coalesce(k.opaque_records, 0) AS opaque_records, coalesce(k.auth_expired, 0) AS auth_expired,
     coalesce(k.file_changes, 0) AS file_changes, coalesce(k.rate_limit_samples, 0) AS rate_limit_samples,
     coalesce(k.rate_limit_rows - k.rate_limit_samples, 0) AS rate_limit_markers,
-    coalesce(k.other_lines, 0) AS other_lines, coalesce(k.rate_limit_rejections, 0) AS rate_limit_rejections, k.rate_limit_peak_percent,
+    coalesce(k.rate_limit_rejections, 0) AS rate_limit_rejections, k.rate_limit_peak_percent,
+    coalesce(k.other_lines, 0) AS other_lines,
     CAST(r.requests AS BIGINT) AS requests, coalesce(d.denied_calls, 0) AS denied_calls
 FROM every_run AS e
 LEFT JOIN kinds AS k ON k.run_id = e.run_id

@@ -4,9 +4,10 @@
 -- unknown: NULL = the run's stream cannot say, or no record of it did; never 0
 -- not counted: second copies of a run; is_counted is false where another run shows the same work
 --   Tokens leave side calls out, cost_usd does not. tokens_are_lower_bound and denials_are_lower_bound: the true figure
---   may be higher. other_lines are data that is no event of the run (plain text between them, voice events). unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
---   calls. rate_limit_* are NULL where the stream cannot speak of limits. Read from the parts of usage and tool_calls
---   that need events alone, so that one query goes over the events four times, not ten.
+--   may be higher. unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
+--   calls. other_lines are data but no event of the run: plain text between them, voice events. rate_limit_* are NULL
+--   where the stream cannot speak of limits. It reads the parts of usage and tool_calls that need events alone, so
+--   that one query goes over the events six times, not twelve.
 CREATE OR REPLACE VIEW run_metrics AS
 WITH tokens AS (
     SELECT
