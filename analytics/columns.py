@@ -261,7 +261,7 @@ def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
         pieces.append(_array(run, column))
     if at < n:
         pieces.append(beside.slice(at))
-    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces or [beside])
 
 
 def _scatter(values: pa.Array, at: Ints, total: int, column: Column) -> pa.Array:

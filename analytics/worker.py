@@ -148,8 +148,10 @@ class Worker:
             return None
         finally:
             opened.close()
-        if tally is not None and any(refusal["reason"] == READ_ERROR for refusal in tally.refusals):
-            record.row["mtime_ns"] = NEVER  # so that the next ingest takes it for changed, and reads on
+        failed = [refusal for refusal in tally.refusals if refusal["reason"] == READ_ERROR] if tally is not None else []
+        if failed:
+            record.status, record.reason = "refused", f"cannot be read to its end: {failed[0]['detail']}"
+            record.row["mtime_ns"] = NEVER  # so that the next ingest takes it for changed
         return tally
 
     def read_on(

@@ -68,10 +68,9 @@ class Reading:
         """Line and reason of each refusal."""
         return [(row["line"], row["reason"]) for row in self.refusals]
 
-    def comparable(self, *without: str) -> tuple[Any, ...]:
-        """All of it, but for the ledger columns `without`."""
-        source = {name: value for name, value in self.source.items() if name not in without}
-        return self.wire, self.events, self.refusals, source
+    def comparable(self) -> tuple[Any, ...]:
+        """All of it."""
+        return self.wire, self.events, self.refusals, self.source
 
 
 class Reader:
@@ -146,7 +145,8 @@ def rebuild(reading: Reading) -> bytes:
         between = source["skeleton"].encode().split(b"\0")
         inside = [lines[n] for n in sorted(lines)]
         assert len(between) == len(inside) + 1
-        return b"".join(a + b for a, b in zip(between, [*inside, b""], strict=True))
+        bom = b"\xef\xbb\xbf" if source["has_bom"] else b""
+        return bom + b"".join(a + b for a, b in zip(between, [*inside, b""], strict=True))
     for blank in source["blanks"] or ():
         assert blank["line"] not in lines
         lines[blank["line"]] = blank["text"]

@@ -10,15 +10,13 @@ import re
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from queries_lake import opening, write_lake
 
-from analytics.schema import EVENT, RECORDS, arrow_schema
+from analytics.schema import EVENT
 
 ROOT = Path(__file__).parents[1]
 QUERIES = ROOT / "queries"
@@ -26,7 +24,6 @@ FIXTURES = Path(__file__).parent / "fixtures" / "queries"
 LOADED = re.findall(r"^\.read (queries/\S+\.sql)$", (QUERIES / "all.sql").read_text(encoding="utf-8"), re.MULTILINE)
 HEADER = ["row", "from", "unknown", "not counted"]
 REPORT_HEADER = [*HEADER, "by", "params", "picture"]
-DAY = datetime(2026, 1, 1, tzinfo=UTC)
 EXPECTED = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
 # constructs that mean something else, or nothing, on another engine (design: portable subset)
 FORBIDDEN = {
@@ -37,6 +34,7 @@ FORBIDDEN = {
     r"\{\{|\{%": "plain SQL",
     r"\bpercentile_cont\b|\bquantile_disc\b": "quantile_cont or median",
     r"\bdate_diff\b|\bdatediff\b": "differences of epoch_us",
+    r"(?<![\w.(])(?:\w+\.)?\w+->>": "parentheses around ->>, which binds weaker than IS and =",
     r"TRY_CAST\([^()]*(?:\([^()]*\))?[^()]*AS (?!DOUBLE|DECIMAL)": "TRY_CAST to DOUBLE or DECIMAL",
 }
 
@@ -45,89 +43,6 @@ def relation_of(path: str) -> str:
     name = Path(path).stem
     prefix = {"reports": "report_", "checks": "check_"}.get(Path(path).parent.name, "")
     return prefix + name
-
-
-def moment(seconds):
-    return None if seconds is None else DAY + timedelta(seconds=seconds)
-
-
-def built(spec, number, row):
-    """An event row of a line, with defaults, and its further parts."""
-    base = {"source_id": spec["source"], "line": number, "run_id": spec["run"], "run_id_origin": "wire", "redactions": 0}
-    own = {key: value for key, value in row.items() if key != "parts"}
-    rows = []
-    for part, values in enumerate([own, *row.get("parts", [])]):
-        one = base | {"part": part, "event": own.get("event", own["kind"])} | values
-        one["ts"] = moment(own.get("ts"))
-        one["limit_resets_at"] = moment(values.get("limit_resets_at"))
-        if "attributes" in values:
-            one["attributes"] = json.dumps(values["attributes"], separators=(",", ":"))
-        rows.append(one)
-    return rows
-
-
-def read_fixture(specs):
-    """Rows of the three records by wire, as an ingest of the runs would write them."""
-    rows = {record: {} for record in RECORDS}
-    sources = {}
-    for spec in specs:
-        if "copy_of_source" in spec:
-            spec = next(s for s in specs if s["source"] == spec["copy_of_source"]) | {"source": spec["source"]}
-        wire, source_id = spec["wire"], spec["source"]
-        source = sources.setdefault(source_id, {
-            "wire": wire, "source_id": source_id, "revision": 1, "ingest_id": "i", "path": f"/streams/{source_id}.jsonl",
-            "status": "read", "lines": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
-            "blank_lines": 0, "pending_bytes": 0, "runs": [],
-        })  # fmt: skip
-        first = source["lines"] + 1
-        good = []
-        for number, row in enumerate(spec["rows"], first):
-            source["lines"] += 1
-            if "refused" in row:
-                refusal = {"source_id": source_id, "path": source["path"], "line": number, "part": 0, "bytes": 9,
-                           "reason": row["refused"], "run_id": row.get("run_id", spec["run"]), "redactions": 0}  # fmt: skip
-                rows["refusal"].setdefault(wire, []).append(refusal)
-                source["refused_lines"] += 1
-                source["refusals"] += 1
-                continue
-            seq = spec["seq"] + number - first if "seq" in spec else row.get("seq")
-            some = built(spec, number, {"seq": seq} | row)
-            rows["event"].setdefault(wire, []).extend(some)
-            good.append(some)
-        seqs = [some[0]["seq"] for some in good if some[0]["seq"] is not None]
-        times = [some[0]["ts"] for some in good if some[0]["ts"] is not None]
-        source["event_lines"] += len(good)
-        source["events"] += sum(map(len, good))
-        source["runs"].append({
-            "run_id": spec["run"], "first_line": good[0][0]["line"], "last_line": good[-1][0]["line"], "lines": len(good),
-            "events": sum(map(len, good)), "first_seq": min(seqs, default=None), "last_seq": max(seqs, default=None),
-            "seq_breaks": sum(b != a + 1 for a, b in zip(seqs, seqs[1:], strict=False)) if seqs else None,
-            "first_ts": min(times, default=None), "last_ts": max(times, default=None),
-            "digest": spec.get("digest", json.dumps(spec["rows"])), "is_shared": False,
-        })  # fmt: skip
-    for source in sources.values():
-        rows["source"].setdefault(source["wire"], []).append(source)
-    return rows
-
-
-def write_lake(folder: Path, specs) -> dict[str, list[str]]:
-    """Hive-partitioned Parquet; every record kind has at least a file without rows. Gives the files by kind."""
-    files = {}
-    for record, by_wire in read_fixture(specs).items():
-        schema = arrow_schema(record)
-        files[record] = []
-        for wire, rows in {"unknown": [], **by_wire}.items():
-            place = folder / f"record={record}" / f"wire={wire}"
-            place.mkdir(parents=True)
-            table = pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in rows], schema)
-            pq.write_table(table, place / "part.parquet")
-            files[record].append(str(place / "part.parquet"))
-    return files
-
-
-def opening(files) -> list[str]:
-    settings = ["SET TimeZone = 'UTC'", "SET parquet_metadata_cache = true"]
-    return settings + [f"SET VARIABLE {record}_files = {paths!r}" for record, paths in files.items()]
 
 
 def connect(files, last: str = "check") -> duckdb.DuckDBPyConnection:
@@ -182,6 +97,34 @@ def test_a_file_stands_after_those_it_reads():
         local = set(re.findall(r"(?:WITH|,)\s+(\w+) AS \(", text))
         assert read - local <= made, path
         made.add(relation_of(path))
+
+
+def test_the_readme_lists_every_relation(update):
+    path = QUERIES / "README.md"
+    text = path.read_text(encoding="utf-8")
+    begin, end = "<!-- relations -->\n", "<!-- end of relations -->\n"
+    lines = ["", "| relation | a row is |", "| --- | --- |"]
+    for file in LOADED:
+        row = re.search(r"^-- row: (.*)$", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)[1]
+        lines.append(f"| [`{relation_of(file)}`]({file.removeprefix('queries/')}) | {row} |")
+    before, after = text.split(begin)[0], text.split(end)[1]
+    wanted = before + begin + "\n".join([*lines, "", ""]) + end + after
+    if update:
+        path.write_text(wanted, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == wanted, "run pytest --update"
+
+
+def test_reports_by_something_are_named_in_their_headers():
+    families = {}
+    for file in LOADED:
+        if "/reports/" in file:
+            name, _, by = Path(file).stem.partition("_by_")
+            families.setdefault(name, set()).add(by)
+            said = re.search(r"^-- by: (.*)$", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)[1]
+            families.setdefault(f"{name} says", set()).update(set(said.split(", ")) - {"none"})
+    for name in [name for name in families if not name.endswith(" says")]:
+        assert families[name] - {""} == families[f"{name} says"], name
+        assert "" in families[name], f"{name} has no plain report"
 
 
 @pytest.mark.parametrize("path", LOADED)
@@ -258,7 +201,8 @@ MARKERS = {
 def test_an_end_marker_is_checked_not_believed(tmp_path, declared, expected):
     rows = [{"kind": "run.started", "end_rule": "counted", "speaks": "tokens"}, {"kind": "message"}]
     rows += [{"kind": "stream.closed", "declared_events": n} for n in declared]
-    lake = connect(write_lake(tmp_path, [{"wire": "metaharness", "source": "s", "run": "r", "seq": 1, "rows": rows}]), "runs")
+    spec = {"wire": "metaharness", "source": "s", "run": "r", "seq": 1, "rows": rows}
+    lake = connect(write_lake(tmp_path, [spec]), "runs")
     assert lake.execute("SELECT completeness FROM runs").fetchall() == [(expected,)]
 
 
@@ -268,7 +212,8 @@ def test_a_line_after_the_marker_contradicts_it_even_if_refused(tmp_path):
         {"kind": "stream.closed", "declared_events": 1},
         {"refused": "not_json"},
     ]
-    lake = connect(write_lake(tmp_path, [{"wire": "metaharness", "source": "s", "run": "r", "seq": 1, "rows": rows}]), "runs")
+    spec = {"wire": "metaharness", "source": "s", "run": "r", "seq": 1, "rows": rows}
+    lake = connect(write_lake(tmp_path, [spec]), "runs")
     row = records(lake, "FROM runs")[0]
     assert (row["completeness"], row["completeness_reason"]) == ("inconsistent", "lines stand after the end marker")
 
@@ -283,17 +228,20 @@ FILTERS = {
 
 
 @pytest.mark.parametrize(("setting", "runs"), FILTERS.items(), ids=FILTERS)
-def test_filters_apply_once_and_everywhere(files, setting, runs):
-    lake = connect(files, "run_metrics")
+def test_filters_apply_once_and_everywhere(lake, setting, runs):
     lake.execute(f"SET VARIABLE {setting}")
-    for relation in ("runs", "run_metrics", "events", "run_states"):
-        assert {row["run_id"] for row in records(lake, f"SELECT DISTINCT run_id FROM {relation}")} == runs, relation
-    found = {row["run_id"] for row in records(lake, "FROM refusals")}
-    assert found <= runs
+    try:
+        for relation in ("runs", "run_metrics", "events", "run_states"):
+            found = {row["run_id"] for row in records(lake, f"SELECT DISTINCT run_id FROM {relation}")}
+            assert found == runs, relation
+        assert {row["run_id"] for row in records(lake, "FROM refusals")} <= runs
+    finally:
+        lake.execute(f"RESET VARIABLE {setting.split()[0]}")
 
 
 def test_pieces_of_one_id(tmp_path):
     """Two runs that both stand in two files and took the same id: the pieces are told apart by time."""
+
     def piece(source, seq, second):
         row = {"kind": "message", "end_rule": "none", "ts": second, "text_chars": second}
         return {"wire": "metaharness", "source": source, "run": "r", "seq": seq, "rows": [row, row]}
@@ -318,7 +266,8 @@ def shell(files, tmp_path_factory):
         pytest.skip("the DuckDB shell is not installed; it is in the test extra (duckdb-cli)")
     reads = [f".read '{ROOT / path}'" for path in LOADED]
     counts = [f"SELECT '{name}', count(*) FROM {name};" for name in map(relation_of, LOADED)]
-    script = "\n".join([*(f"{statement};" for statement in opening(files)), *reads, ".mode csv", ".headers off", *counts])
+    settings = [f"{statement};" for statement in opening(files)]
+    script = "\n".join([*settings, *reads, ".mode csv", ".headers off", *counts])
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     done = subprocess.run([binary, "-bail"], input=script, capture_output=True, text=True, cwd=elsewhere, timeout=300)
     assert done.stderr == ""

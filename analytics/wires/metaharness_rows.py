@@ -44,10 +44,16 @@ class Run(Struct):
     """What the lines so far say of one run: it decides how later lines are read."""
 
     adapter: str | None = None
+    shown: str | None = None  # where no session.started is in this source: the adapter its usage events can only be of
     model: str | None = None
     models: list[str] = []
     tools: dict[str, str] = {}  # requested calls without a result yet: id → tool
     last_text: dict[str, str] = {}  # codex: per event, the digest of a text not yet shown twice
+
+    @property
+    def read_as(self) -> str | None:
+        """The adapter to read the run's lines by."""
+        return self.adapter or self.shown
 
 
 class State(Struct):
@@ -137,8 +143,8 @@ class Filler:
     @staticmethod
     def includes_cache(o: lines.SessionEnded, run: Run) -> bool | None:
         """Whether input contains the cache; without a session.started only what the record itself shows is said."""
-        if run.adapter is not None:
-            return run.adapter != "claude" if run.adapter in SPEAKS else None
+        if run.read_as is not None:
+            return run.read_as != "claude" if run.read_as in SPEAKS else None
         is_claude = o.model_usage is not None or (
             o.usage is not None and o.usage.cache_creation_input_tokens is not None
         )
@@ -168,7 +174,7 @@ class Filler:
 
     def texts(self, places: list[int], objs: list[lines.Text | lines.Thinking], run: Run) -> None:
         self.fill(places, text_chars=[len(o.text) for o in objs], request_id=[o.request_id for o in objs])
-        if run.adapter != "codex":
+        if run.read_as != "codex":
             return
         for i, o in zip(places, objs, strict=True):
             event, digest = TAGS[type(o)], xxhash.xxh3_64_hexdigest(o.text.encode())
@@ -187,7 +193,7 @@ class Filler:
     def tools_requested(self, places: list[int], objs: list[lines.ToolRequested], run: Run) -> None:
         self.calls(places, objs)
         self.fill(places, tool=[o.name for o in objs])
-        if run.adapter == "codex":
+        if run.read_as == "codex":
             shown = [i for i, o in zip(places, objs, strict=True) if o.seam != "none"]
             self.fill(shown, is_shadow=[True] * len(shown))
 
@@ -214,10 +220,10 @@ class Filler:
             cache_write_tokens=[u.cache_creation_input_tokens for u in used],
             reasoning_tokens=[u.thinking_tokens for u in used], cost_usd=[u.cost_usd for u in used],
         )  # fmt: skip
-        scope = {"claude": "snapshot", "b10x": "delta", "codex": "cumulative"}.get(run.adapter or "")
+        scope = {"claude": "snapshot", "b10x": "delta", "codex": "cumulative"}.get(run.read_as or "")
         if scope is not None:
-            self.fill(places, usage_scope=[scope] * n, input_includes_cache=[run.adapter != "claude"] * n)
-        if run.adapter in ("claude", "b10x"):
+            self.fill(places, usage_scope=[scope] * n, input_includes_cache=[run.read_as != "claude"] * n)
+        if run.read_as in ("claude", "b10x"):
             self.fill(places, requests=[1] * n)
             run.models += [model for model in dict.fromkeys(models) if model and model not in run.models]
 
@@ -230,7 +236,7 @@ class Filler:
             limit_name=info.window,
             limit_window_minutes=WINDOW_MINUTES.get(info.window or ""),
             limit_used=info.utilization,
-            limit_unit={"claude": "fraction", "codex": "percent"}.get(run.adapter or ""),
+            limit_unit={"claude": "fraction", "codex": "percent"}.get(run.read_as or ""),
             limit_resets_at=resets * 1_000_000 if resets is not None and 0 <= resets <= LAST_SECOND else None,
             limit_status=info.status,
             attributes=attributes(using_overage=info.using_overage),
@@ -307,6 +313,20 @@ def vendor_times(texts: list[str | None]) -> pa.Int64Array:
         return pa.array(times(stamps.to_pylist()), pa.int64())
 
 
+def shown_by(o: Event) -> str | None:
+    """Which adapter writes a usage or limit event like this; None: any may.
+
+    Codex names neither request nor model of a usage, only Claude names the request and has windows of these names.
+    """
+    if type(o) is lines.RateLimit:
+        return "claude" if o.info.window in WINDOW_MINUTES else None
+    if type(o) is not lines.UsageEvent:
+        return None
+    if o.request_id is not None or o.usage.cache_creation_input_tokens is not None:
+        return "claude"
+    return "codex" if o.model is None else "b10x"
+
+
 def figures(usage: Usage) -> dict[str, Any]:
     """A Usage object as event columns."""
     return {
@@ -343,10 +363,16 @@ def stretch(filler: Filler, objs: list[Any], classes: list[type[Event]], first: 
     """Lines first … last-1, all of one run."""
     if classes[first] is lines.SessionStarted:
         run.adapter = objs[first].adapter
+    if run.read_as is None:
+        place, shown = next(((i, name) for i in range(first, last) if (name := shown_by(objs[i]))), (first, None))
+        if place > first:
+            stretch(filler, objs, classes, first, place, run)
+            first = place
+        run.shown = shown
     groups: dict[type[Event], list[int]] = {}
     tools = run.tools
     named: dict[type[Event], list[str | None]] = {lines.ToolDecided: [], lines.ToolResult: []}
-    done = lines.ToolDecided if run.adapter == "codex" else lines.ToolResult  # the hook's id gets no result
+    done = lines.ToolDecided if run.read_as == "codex" else lines.ToolResult  # the hook's id gets no result
     waiting_at: dict[int, dict[str, str]] = {}
     for i in range(first, last):
         cls = classes[i]
@@ -362,7 +388,7 @@ def stretch(filler: Filler, objs: list[Any], classes: list[type[Event]], first: 
             named[cls].append(tools.get(call))
             if cls is done or cls is lines.ToolResult:
                 tools.pop(call, None)
-        elif cls is lines.WarningEvent and run.adapter == "b10x" and objs[i].code in B10X_DENIALS:
+        elif cls is lines.WarningEvent and run.read_as == "b10x" and objs[i].code in B10X_DENIALS:
             waiting_at[i] = dict(tools)
     for cls, read in READERS.items():
         for i in groups.get(cls, ()):

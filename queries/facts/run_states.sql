@@ -83,6 +83,7 @@ WITH pieces AS (
 ), judged AS (
     SELECT
         *,
+        TRY_CAST(attributes->>'repetition' AS DECIMAL(18, 0)) AS repetition,
         CASE
             WHEN end_rule = 'counted' AND closings = 0 THEN 'truncated'
             WHEN end_rule = 'counted' AND closings > 1 THEN 'inconsistent'
@@ -108,7 +109,7 @@ SELECT
     j.run_id, j.wire, j.parent_run_id, j.adapter,
     (j.attributes->>'task') AS task,
     (j.attributes->>'variant') AS variant,
-    CAST(TRY_CAST(j.attributes->>'repetition' AS DECIMAL(18, 0)) AS BIGINT) AS repetition,
+    CAST(j.repetition AS BIGINT) AS repetition,
     j.first_ts AS started_at,
     CASE WHEN j.ends > 0 OR j.closings > 0 THEN coalesce(j.ended_at, j.last_ts) END AS ended_at,
     j.last_ts AS last_seen_at,

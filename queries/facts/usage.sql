@@ -8,21 +8,28 @@
 --   is_lower_bound: the run's total, of which the row is a part, may be higher. ts of a total: its own, else the
 --   last time known of its run.
 CREATE OR REPLACE VIEW usage AS
-WITH placed AS (
+WITH gaps AS (
+    SELECT run_id
+    FROM events
+    WHERE usage_scope = 'delta' AND output_tokens IS NULL AND is_shadow IS NOT TRUE AND is_side_call IS NOT TRUE
+    GROUP BY run_id
+), placed AS (
     SELECT
-        k.* EXCLUDE (ts, unknown_deltas),
+        k.* EXCLUDE (ts),
         CASE
             WHEN k.ts IS NOT NULL THEN k.ts
             WHEN k.usage_scope IN ('final', 'cumulative', 'cost') THEN s.last_seen_at
         END AS ts,
         CASE k.usage_scope
             WHEN 'final' THEN false
-            WHEN 'delta' THEN NOT (s.is_whole AND k.unknown_deltas = 0)
+            WHEN 'delta' THEN NOT s.is_whole OR g.run_id IS NOT NULL
             WHEN 'cost' THEN NULL
             ELSE true
         END AS is_lower_bound,
         s.is_counted
-    FROM usage_kept AS k JOIN run_states AS s ON s.run_id = k.run_id
+    FROM usage_kept AS k
+    JOIN run_states AS s ON s.run_id = k.run_id
+    LEFT JOIN gaps AS g ON g.run_id = k.run_id
 )
 SELECT
     run_id, wire, request_id, model, ts, CAST(date_trunc('day', ts) AS DATE) AS day, usage_scope AS usage_source,

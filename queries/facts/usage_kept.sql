@@ -3,37 +3,41 @@
 -- from: events that say how their figures add up (usage_scope)
 -- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache
 -- not counted: rows that a total of the run replaces, all but the fullest of the rows of one request (the later of
---   equal
---   ones), all but the last running total, usage that another run already shows (usage_key), shadows.
+--   equal ones), all but the last running total, usage that another run already shows (usage_key), shadows.
 --   input_tokens is the whole input: uncached + cache_read + cache_write. This is the part of usage that needs
 --   nothing but events; usage adds what depends on the run.
 CREATE OR REPLACE VIEW usage_kept AS
-WITH totals AS (
+WITH run_totals AS (
     SELECT
         run_id, is_side_call IS TRUE AS is_side_call,
         max(position // 1000000) FILTER (WHERE usage_scope = 'final') AS final_line,
-        max(position) FILTER (WHERE usage_scope = 'cumulative') AS last_running,
-        count(*) FILTER (WHERE usage_scope = 'delta' AND output_tokens IS NULL) AS unknown_deltas
+        max(position) FILTER (WHERE usage_scope = 'cumulative') AS last_running
     FROM events
-    WHERE usage_scope IS NOT NULL AND is_shadow IS NOT TRUE
+    WHERE usage_scope IN ('final', 'cumulative') AND is_shadow IS NOT TRUE
     GROUP BY run_id, is_side_call IS TRUE
-), live AS (
+), totals AS (
     SELECT
-        e.wire, e.run_id, e.source_id, e.line, e.part, e.position, e.request_id, e.usage_key, e.usage_scope,
-        e.model, e.ts,
-        e.input_tokens, e.cache_read_tokens, e.cache_write_tokens, e.cache_write_1h_tokens, e.output_tokens,
-        e.reasoning_tokens, e.input_includes_cache, e.cost_usd, t.is_side_call, t.unknown_deltas
+        e.wire, e.run_id, e.source_id, e.line, e.part, e.position, e.request_id, e.usage_key, e.usage_scope, e.model,
+        e.ts, e.input_tokens, e.cache_read_tokens, e.cache_write_tokens, e.cache_write_1h_tokens, e.output_tokens,
+        e.reasoning_tokens, e.input_includes_cache, e.cost_usd, e.is_side_call IS TRUE AS is_side_call
     FROM events AS e
-    JOIN totals AS t ON t.run_id = e.run_id AND t.is_side_call = (e.is_side_call IS TRUE)
-    WHERE e.usage_scope IS NOT NULL AND e.is_shadow IS NOT TRUE AND CASE e.usage_scope
-        WHEN 'cost' THEN true
+    LEFT JOIN run_totals AS t ON t.run_id = e.run_id AND t.is_side_call = (e.is_side_call IS TRUE)
+    WHERE e.usage_scope IN ('final', 'cumulative', 'cost') AND e.is_shadow IS NOT TRUE AND CASE e.usage_scope
         WHEN 'final' THEN e.position // 1000000 = t.final_line
         WHEN 'cumulative' THEN t.final_line IS NULL AND e.position = t.last_running
-        ELSE t.final_line IS NULL
+        ELSE true
     END
+), live AS (
+    SELECT
+        e.wire, e.run_id, e.source_id, e.line, e.part, e.position, e.request_id, e.usage_key, e.usage_scope, e.model,
+        e.ts, e.input_tokens, e.cache_read_tokens, e.cache_write_tokens, e.cache_write_1h_tokens, e.output_tokens,
+        e.reasoning_tokens, e.input_includes_cache, e.cost_usd, e.is_side_call IS TRUE AS is_side_call
+    FROM events AS e
+    ANTI JOIN (SELECT run_id, is_side_call FROM run_totals WHERE final_line IS NOT NULL) AS t
+        ON t.run_id = e.run_id AND t.is_side_call = (e.is_side_call IS TRUE)
+    WHERE e.usage_scope IN ('delta', 'snapshot') AND e.is_shadow IS NOT TRUE
 ), fullest AS (
-    FROM live
-    WHERE usage_scope = 'snapshot' OR usage_key IS NOT NULL
+    FROM (FROM live WHERE usage_scope = 'snapshot' OR usage_key IS NOT NULL)
     QUALIFY row_number() OVER (
         PARTITION BY
             run_id, usage_key, CASE WHEN usage_key IS NULL THEN request_id END,
@@ -41,17 +45,19 @@ WITH totals AS (
         ORDER BY output_tokens DESC NULLS LAST, position DESC
     ) = 1
 ), kept AS (
-    FROM live WHERE usage_scope <> 'snapshot' AND usage_key IS NULL
+    FROM totals WHERE usage_key IS NULL
+    UNION ALL
+    FROM live WHERE usage_scope = 'delta' AND usage_key IS NULL
     UNION ALL
     FROM fullest WHERE usage_key IS NULL
     UNION ALL
-    FROM (FROM fullest WHERE usage_key IS NOT NULL)
+    FROM (FROM fullest WHERE usage_key IS NOT NULL UNION ALL FROM totals WHERE usage_key IS NOT NULL)
     QUALIFY row_number() OVER (
         PARTITION BY usage_key ORDER BY output_tokens DESC NULLS LAST, ts NULLS LAST, run_id, position
     ) = 1
 )
 SELECT
-    run_id, wire, source_id, line, part, position, request_id, usage_scope, model, ts, is_side_call, unknown_deltas,
+    run_id, wire, source_id, line, part, position, request_id, usage_scope, model, ts, is_side_call,
     CASE
         WHEN input_includes_cache IS FALSE
             THEN input_tokens + coalesce(cache_read_tokens, 0) + coalesce(cache_write_tokens, 0)

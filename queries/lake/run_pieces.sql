@@ -5,7 +5,8 @@
 -- not counted: sources that are skipped, or copies of another source; is_copy marks a run read twice
 --   The same run id in several pieces: the same content is one run (all but one piece are copies); sequence numbers
 --   that do not overlap are one run in pieces; pieces that overlap are different runs, and the later by first time
---   (then by content) is named '#2', '#3'. A wire that spreads one run over sources says is_shared: never split.
+--   (then by content) is named '#2', '#3' ('##2' where the wire itself calls a run so). A wire that spreads one run
+--   over sources says is_shared: never split.
 CREATE OR REPLACE VIEW run_pieces AS
 WITH pieces AS (
     SELECT
@@ -65,9 +66,19 @@ WITH pieces AS (
             source_id
         ) - 1 END AS piece
     FROM numbered
+), candidates AS (
+    SELECT *, CASE WHEN number > 1 THEN wire_run_id || '#' || CAST(number AS VARCHAR) END AS candidate FROM every_piece
+), taken AS (
+    SELECT DISTINCT wire_run_id AS candidate, true AS is_taken FROM pieces WHERE wire_run_id LIKE '%#%'
 ), named AS (
-    SELECT *, CASE WHEN number = 1 THEN wire_run_id ELSE wire_run_id || '#' || CAST(number AS VARCHAR) END AS run_id
-    FROM every_piece
+    SELECT
+        c.*,
+        CASE
+            WHEN c.number = 1 THEN c.wire_run_id
+            WHEN t.is_taken THEN c.wire_run_id || '##' || CAST(c.number AS VARCHAR)
+            ELSE c.candidate
+        END AS run_id
+    FROM candidates AS c LEFT JOIN taken AS t ON t.candidate = c.candidate
 )
 SELECT
     run_id, wire, source_id, wire_run_id, piece, is_copy, is_shared, first_line, last_line, lines, events, first_seq,

@@ -28,7 +28,7 @@ WITH seen AS (
         CAST(end_attributes->>'$.census.denied' AS BIGINT) AS census_denied,
         CAST(end_attributes->>'$.census.replaced' AS BIGINT) AS census_replaced,
         CAST(end_attributes->>'$.census.abstained' AS BIGINT) AS census_abstained,
-        json_array_length(end_attributes, '$.permission_denials') AS vendor_list
+        json_array_length((end_attributes->>'permission_denials')) AS vendor_list
     FROM run_states
 )
 SELECT

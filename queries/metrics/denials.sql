@@ -16,9 +16,12 @@ WITH denied AS (
     SELECT tool, evidence, decided_by, reason, run_id, call_id, call_occurrence, lone, count(*) AS records
     FROM denied
     GROUP BY tool, evidence, decided_by, reason, run_id, call_id, call_occurrence, lone
+), sums AS (
+    SELECT
+        tool, evidence, decided_by, reason, count(*) AS denied_calls, sum(records) AS records,
+        count(DISTINCT run_id) AS runs
+    FROM calls
+    GROUP BY tool, evidence, decided_by, reason
 )
-SELECT
-    tool, evidence, decided_by, reason, count(*) AS denied_calls, CAST(sum(records) AS BIGINT) AS records,
-    count(DISTINCT run_id) AS runs
-FROM calls
-GROUP BY tool, evidence, decided_by, reason;
+SELECT tool, evidence, decided_by, reason, denied_calls, CAST(records AS BIGINT) AS records, runs
+FROM sums;

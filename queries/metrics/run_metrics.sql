@@ -22,7 +22,7 @@ WITH tokens AS (
         sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost,
         bool_or(usage_scope IN ('snapshot', 'cumulative')) FILTER (WHERE NOT is_side_call) AS is_partial,
         bool_or(usage_scope = 'delta') FILTER (WHERE NOT is_side_call) AS is_added_up,
-        max(unknown_deltas) FILTER (WHERE NOT is_side_call) AS unknown_deltas
+        count(*) FILTER (WHERE usage_scope = 'delta' AND output_tokens IS NULL AND NOT is_side_call) AS unknown_deltas
     FROM usage_kept
     GROUP BY run_id
 ), calls AS (
@@ -58,7 +58,7 @@ SELECT
     CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
-    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens,
+    CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
     CASE
         WHEN input_tokens IS NULL AND output_tokens IS NULL THEN NULL
         ELSE is_partial OR (is_added_up AND NOT (is_whole AND unknown_deltas = 0))

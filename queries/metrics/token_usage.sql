@@ -25,6 +25,6 @@ SELECT
     CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
-    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens,
+    CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
     CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound, is_counted
 FROM sums;

@@ -6,7 +6,7 @@
 CREATE OR REPLACE VIEW token_usage_by_model AS
 WITH sums AS (
     SELECT
-        model, is_side_call, count(DISTINCT run_id) AS runs, CAST(sum(usage_rows) AS BIGINT) AS usage_rows,
+        model, is_side_call, count(DISTINCT run_id) AS runs, sum(usage_rows) AS usage_rows,
         sum(input_tokens) AS input_tokens,
         sum(uncached_input_tokens) AS uncached_input_tokens,
         sum(cache_read_tokens) AS cache_read_tokens,
@@ -21,7 +21,7 @@ WITH sums AS (
     GROUP BY model, is_side_call
 )
 SELECT
-    model, is_side_call, runs, usage_rows,
+    model, is_side_call, runs, CAST(usage_rows AS BIGINT) AS usage_rows,
     CAST(input_tokens AS BIGINT) AS input_tokens,
     CAST(uncached_input_tokens AS BIGINT) AS uncached_input_tokens,
     CAST(cache_read_tokens AS BIGINT) AS cache_read_tokens,
@@ -29,6 +29,6 @@ SELECT
     CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
-    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens,
+    CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
     CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
 FROM sums;

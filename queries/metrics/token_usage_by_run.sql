@@ -6,7 +6,7 @@
 CREATE OR REPLACE VIEW token_usage_by_run AS
 WITH sums AS (
     SELECT
-        run_id, wire, CAST(sum(usage_rows) AS BIGINT) AS usage_rows,
+        run_id, wire, sum(usage_rows) AS usage_rows,
         sum(input_tokens) FILTER (WHERE NOT is_side_call) AS input_tokens,
         sum(uncached_input_tokens) FILTER (WHERE NOT is_side_call) AS uncached_input_tokens,
         sum(cache_read_tokens) FILTER (WHERE NOT is_side_call) AS cache_read_tokens,
@@ -20,7 +20,7 @@ WITH sums AS (
     GROUP BY run_id, wire
 )
 SELECT
-    run_id, wire, usage_rows,
+    run_id, wire, CAST(usage_rows AS BIGINT) AS usage_rows,
     CAST(input_tokens AS BIGINT) AS input_tokens,
     CAST(uncached_input_tokens AS BIGINT) AS uncached_input_tokens,
     CAST(cache_read_tokens AS BIGINT) AS cache_read_tokens,
@@ -28,6 +28,6 @@ SELECT
     CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
-    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens,
+    CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
     CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound, is_counted
 FROM sums;

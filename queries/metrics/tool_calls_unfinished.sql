@@ -28,12 +28,12 @@ WITH ours AS (
     GROUP BY run_id, call_id
 ), sets AS (
     SELECT
-        run_id, CAST(sum(interrupted) AS BIGINT) AS interrupted,
-        abs(count(*) FILTER (WHERE starts > 0 AND finishes = 0)) AS still_open
+        run_id, sum(interrupted) AS interrupted,
+        count(*) FILTER (WHERE starts > 0 AND finishes = 0) AS still_open
     FROM ids
     GROUP BY run_id
 ), published AS (
-    SELECT run_id, greatest(interrupted, still_open) AS harness_lab_rule FROM sets
+    SELECT run_id, greatest(CAST(interrupted AS BIGINT), still_open) AS harness_lab_rule FROM sets
 )
 SELECT
     o.run_id, o.wire, o.tool, o.unfinished, o.interrupted, o.oldest_at, o.is_exact,

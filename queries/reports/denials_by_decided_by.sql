@@ -14,11 +14,13 @@ WITH calls AS (
     WHERE d.decision = 'deny' AND s.is_counted
     GROUP BY decided_by, evidence, d.run_id, d.call_id, d.call_occurrence, s.is_whole,
     CASE WHEN d.call_id IS NULL THEN d.position END
+), sums AS (
+    SELECT
+        decided_by, evidence, count(*) AS denied_calls, sum(records) AS records, count(DISTINCT run_id) AS runs,
+        bool_or(NOT is_whole) AS is_lower_bound
+    FROM calls
+    GROUP BY decided_by, evidence
 )
-SELECT
-    decided_by, evidence, count(*) AS denied_calls, CAST(sum(records) AS BIGINT) AS records,
-    count(DISTINCT run_id) AS runs,
-    bool_or(NOT is_whole) AS is_lower_bound
-FROM calls
-GROUP BY decided_by, evidence
+SELECT decided_by, evidence, denied_calls, CAST(records AS BIGINT) AS records, runs, is_lower_bound
+FROM sums
 ORDER BY denied_calls DESC, decided_by, evidence;

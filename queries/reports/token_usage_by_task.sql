@@ -29,6 +29,7 @@ SELECT
     CAST(cache_write_tokens AS BIGINT) AS cache_write_tokens,
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
-    CAST(input_tokens + output_tokens AS BIGINT) AS total_tokens, CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
+    CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
+    CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
 FROM sums
 ORDER BY total_tokens DESC NULLS LAST, task;

@@ -1,0 +1,99 @@
+"""A lake of a few runs written as Parquet from a list of runs, without an ingest: what the queries are tested on."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.schema import RECORDS, arrow_schema
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def moment(seconds):
+    return None if seconds is None else DAY + timedelta(seconds=seconds)
+
+
+def built(spec, number, row):
+    """An event row of a line, with defaults, and its further parts."""
+    base = {"source_id": spec["source"], "line": number, "run_id": spec["run"], "run_id_origin": "wire"}
+    own = {key: value for key, value in row.items() if key != "parts"}
+    rows = []
+    for part, values in enumerate([own, *row.get("parts", [])]):
+        one = base | {"part": part, "event": own.get("event", own["kind"])} | values
+        one["ts"] = moment(own.get("ts"))
+        one["limit_resets_at"] = moment(values.get("limit_resets_at"))
+        if "attributes" in values:
+            one["attributes"] = json.dumps(values["attributes"], separators=(",", ":"))
+        rows.append(one)
+    return rows
+
+
+def read_fixture(specs):
+    """Rows of the three records by wire, as an ingest of the runs would write them."""
+    rows = {record: {} for record in RECORDS}
+    sources = {}
+    by_source = {spec["source"]: spec for spec in specs if "rows" in spec}
+    for said in specs:
+        spec = by_source[said["copy_of_source"]] | {"source": said["source"]} if "copy_of_source" in said else said
+        wire, source_id = spec["wire"], spec["source"]
+        source = sources.setdefault(source_id, {
+            "wire": wire, "source_id": source_id, "revision": 1, "path": f"/streams/{source_id}.jsonl",
+            "status": "read", "lines": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
+            "blank_lines": 0, "pending_bytes": 0, "runs": [],
+        })  # fmt: skip
+        first = source["lines"] + 1
+        good = []
+        for number, row in enumerate(spec["rows"], first):
+            source["lines"] += 1
+            if "refused" in row:
+                refusal = {"source_id": source_id, "path": source["path"], "line": number, "part": 0, "bytes": 9}
+                refusal |= {"reason": row["refused"], "run_id": row.get("run_id", spec["run"])}
+                rows["refusal"].setdefault(wire, []).append(refusal)
+                source["refused_lines"] += 1
+                source["refusals"] += 1
+                continue
+            seq = spec["seq"] + number - first if "seq" in spec else row.get("seq")
+            some = built(spec, number, {"seq": seq} | row)
+            rows["event"].setdefault(wire, []).extend(some)
+            good.append(some)
+        seqs = [some[0]["seq"] for some in good if some[0]["seq"] is not None]
+        times = [some[0]["ts"] for some in good if some[0]["ts"] is not None]
+        source["event_lines"] += len(good)
+        source["events"] += sum(map(len, good))
+        source["runs"].append({
+            "run_id": spec["run"], "first_line": good[0][0]["line"], "last_line": good[-1][0]["line"],
+            "lines": len(good), "events": sum(map(len, good)),
+            "first_seq": min(seqs, default=None), "last_seq": max(seqs, default=None),
+            "seq_breaks": sum(b != a + 1 for a, b in pairwise(seqs)) if seqs else None,
+            "first_ts": min(times, default=None), "last_ts": max(times, default=None),
+            "digest": spec.get("digest", json.dumps(spec["rows"])), "is_shared": False,
+        })  # fmt: skip
+    for source in sources.values():
+        rows["source"].setdefault(source["wire"], []).append(source)
+    return rows
+
+
+def write_lake(folder: Path, specs) -> dict[str, list[str]]:
+    """Hive-partitioned Parquet; every record kind has at least a file without rows. Gives the files by kind."""
+    files = {}
+    for record, by_wire in read_fixture(specs).items():
+        schema = arrow_schema(record)
+        files[record] = []
+        for wire, rows in {"unknown": [], **by_wire}.items():
+            place = folder / f"record={record}" / f"wire={wire}"
+            place.mkdir(parents=True)
+            table = pa.Table.from_pylist([{n: row.get(n) for n in schema.names} for row in rows], schema)
+            pq.write_table(table, place / "part.parquet")
+            files[record].append(str(place / "part.parquet"))
+    return files
+
+
+def opening(files) -> list[str]:
+    settings = ["SET TimeZone = 'UTC'", "SET parquet_metadata_cache = true"]
+    return settings + [f"SET VARIABLE {record}_files = {paths!r}" for record, paths in files.items()]
