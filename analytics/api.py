@@ -19,6 +19,7 @@ from analytics.errors import UsageError
 from analytics.formats import Format
 from analytics.lake import Store
 from analytics.sqlrun import Filters, Session, relations
+from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,6 +110,27 @@ class Lake:
         if name not in known:
             raise UsageError.unknown_name("relation", name, list(known))
         return self._open().relation(_ordered(known[name], where), _filters(wire, run, since, until))
+
+    def left_out(
+        self, *, since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None
+    ) -> str | None:
+        """A sentence on what the filters leave out without a word: a run nobody knows, runs that have no time."""
+        if wire is not None and wire not in BY_NAME:
+            raise UsageError.unknown_name("wire", wire, list(BY_NAME))
+        if run is not None and not self._count(
+            f"SELECT count(*) FROM run_pieces WHERE run_id = {sqlfiles.quoted(run)}"
+        ):
+            return f"No run of this lake is called {run!r}; `runlake runs` lists them."
+        if since is None and until is None:
+            return None
+        only = "" if wire is None else f"WHERE wire = {sqlfiles.quoted(wire)}"
+        timeless = f"SELECT run_id FROM run_pieces {only} GROUP BY run_id HAVING max(first_ts) IS NULL"
+        count = self._count(f"SELECT count(*) FROM ({timeless})")
+        return f"{count:,} runs have no time on record, so --since and --until leave them out." if count else None
+
+    def _count(self, query: str) -> int:
+        ((count,),) = self._open().relation(query, Filters()).fetchall()
+        return int(count)
 
     def reports(self) -> list[dict[str, Any]]:
         """What `report` can give: names, what a row of each is, and what it can be grouped by."""

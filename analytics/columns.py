@@ -201,17 +201,20 @@ def _column(column: Column, cells: _Cells, n: int, parts: _Parts) -> pa.Array:
     if cells.dense or cells.constant or (name in INHERITED and len(parts.at)):
         made = _full(column, cells, n)
         if not len(parts.at):
-            return made
+            return _plain(made)
         if name in INHERITED and name not in parts.names:
-            return made.take(pa.array(parts.rows))
+            return _plain(made.take(pa.array(parts.rows)))
         order = parts.rows.copy()
         order[parts.places] = np.arange(n, parts.total)
         said = [values.get(name) for values in parts.values]
         if name in INHERITED:
-            inherited = made.take(pa.array(parts.at))
+            inherited = _plain(made.take(pa.array(parts.at)))
             own = (inherited.view(pa.int64()) if column.type == "time" else inherited).to_pylist()
             said = [values.get(name, own[k]) for k, values in enumerate(parts.values)]
-        return pa.concat_arrays([made, _array(said, column)]).take(pa.array(order))
+        added = _array(said, column)
+        if isinstance(made, pa.DictionaryArray):
+            added = added.dictionary_encode()
+        return _plain(pa.concat_arrays([made, added]).take(pa.array(order)))
     new = [values.get(name) for values in parts.values] if name in parts.names else []
     if not cells.places and not new:
         return _nulls(column.type, parts.total)
@@ -229,8 +232,13 @@ def _full(column: Column, cells: _Cells, n: int) -> pa.Array:
     if cells.dense or sum(count for _, count, _ in cells.constant) < n:
         return _joined(column, cells, n)
     values = _array([value for _, _, value in cells.constant], column)
-    index = np.repeat(np.arange(len(values)), [count for _, count, _ in cells.constant])
-    return values.take(pa.array(index))
+    index = np.repeat(np.arange(len(values), dtype=np.int32), [count for _, count, _ in cells.constant])
+    return pa.DictionaryArray.from_arrays(pa.array(index), values)
+
+
+def _plain(made: pa.Array) -> pa.Array:
+    """Dictionaries save copies on the way, but files hold plain columns."""
+    return made.dictionary_decode() if isinstance(made, pa.DictionaryArray) else made
 
 
 def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
@@ -253,7 +261,8 @@ def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
         if first > at:
             pieces.append(beside.slice(at, first - at))
         if isinstance(values, pa.Array):
-            pieces.append(values.view(arrow_type(column.type)))
+            is_coded = isinstance(values, pa.DictionaryArray)
+            pieces.append(values if is_coded else values.view(arrow_type(column.type)))
         else:
             run += values
         at = first + count
@@ -261,6 +270,8 @@ def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
         pieces.append(_array(run, column))
     if at < n:
         pieces.append(beside.slice(at))
+    if any(piece.type != pieces[0].type for piece in pieces):
+        pieces = [_plain(piece) for piece in pieces]
     return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces or [beside])
 
 

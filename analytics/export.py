@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from analytics.errors import RunlakeError
+from analytics.errors import RunlakeError, UsageError
 from analytics.formats import Format, Formulas
 from analytics.values import ENCODER, plain, scalar, values
 
@@ -52,11 +52,13 @@ def reader(rows: Any) -> pa.RecordBatchReader:
 @contextmanager
 def sink(out: Path | None) -> Iterator[IO[bytes]]:
     """Where bytes go: stdout, or a file beside `out` that takes its name once everything is written."""
-    if out is None:
+    if out is None or str(out) == "-":
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder. Name a file, such as {out / 'rows.csv'}.")
     if out.exists() and not out.is_file():  # a device or a FIFO: nothing to put in its place
         with out.open("wb") as file:
             yield file

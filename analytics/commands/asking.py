@@ -55,8 +55,9 @@ def report(
     output = Output(format_, out, formulas)
     wanted = names or list(MAIN_REPORTS)
     with opened(lake, at) as source:
-        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run, "where": where}
-        rows = {name: source.report(name, by, **filters) for name in wanted}
+        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
+        rows = {name: source.report(name, by, where=where, **filters) for name in wanted}
+        options.tell_left_out(source, **filters)
         if len(rows) == 1:
             emit(rows[wanted[0]], output)
         else:
@@ -124,7 +125,10 @@ def sql(
         raise UsageError("Give one query: as an argument, or with -f FILE.")
     text = query if query is not None else _read(file or Path("-"))
     with opened(lake, at) as source:
-        emit(source.sql(text, since=since, until=until, wire=wire, run=run), Output(format_, out, formulas))
+        filters = {"since": since, "until": until, "wire": wire, "run": run}
+        answer = source.sql(text, **filters)
+        options.tell_left_out(source, **filters)
+        emit(answer, Output(format_, out, formulas))
 
 
 def _read(file: Path) -> str:
@@ -149,9 +153,11 @@ def runs(
 ) -> None:
     """One row per run: when, how it ended, what it used. Data formats have all columns of run_metrics."""
     output = Output(format_, out, formulas)
-    filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "where": where}
+    filters: dict[str, Any] = {"since": since, "until": until, "wire": wire}
     with opened(lake, at) as source:
-        rows = source.report("runs", **filters) if output.chosen in ("table", "md") else source.runs(**filters)
+        is_for_people = output.chosen in ("table", "md")
+        rows = source.report("runs", where=where, **filters) if is_for_people else source.runs(where=where, **filters)
+        options.tell_left_out(source, **filters)
         emit(rows, output)
 
 
@@ -169,7 +175,9 @@ def refused(
 ) -> None:
     """One row per refused line or file: where it stands, why, and its bytes. `schema reasons` explains the reasons."""
     with opened(lake, at) as source:
-        rows = source.refused(since=since, until=until, wire=wire, run=run, where=where)
+        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
+        rows = source.refused(where=where, **filters)
+        options.tell_left_out(source, **filters)
         emit(rows, Output(format_, out, formulas))
 
 
@@ -194,4 +202,5 @@ def export(
     with opened(lake, at) as source:
         filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
         rows = {name: source.table(name, **filters) for name in names or source.exported}
+        options.tell_left_out(source, **filters)
         _write_folder(rows, out, Output(format_, out, formulas))

@@ -97,6 +97,14 @@ def say(text: str) -> None:
     print(visible(text), file=sys.stderr)  # noqa: T201
 
 
+def tell_left_out(source: Lake, **filters: Any) -> None:
+    """What the filters leave out without a word, on stderr."""
+    if any(value is not None for value in filters.values()):
+        told = source.left_out(**filters)
+        if told:
+            say(told)
+
+
 def emit(rows: Any, output: Output, *, title: str | None = None) -> int:
     """Writes rows where the switches say; the number of rows. `title` stands above them in table and md."""
     from analytics.export import sink

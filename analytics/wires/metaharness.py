@@ -90,11 +90,12 @@ class Metaharness:
             rows.columns["run_id"] = run_ids
         rows.columns["seq"] = [o.seq for o in objs]
         rows.constants["run_id_origin"] = "wire"
-        codes = np.fromiter(map(CODES.__getitem__, classes), np.int8, len(objs))
-        rows.columns["event"] = EVENT_NAMES.take(pa.array(codes))
+        codes = np.fromiter(map(CODES.__getitem__, classes), np.int32, len(objs))
+        rows.columns["event"] = pa.DictionaryArray.from_arrays(pa.array(codes), EVENT_NAMES)
         retried = [i for i in np.flatnonzero(codes == CODES[lines.WarningEvent]) if objs[i].code == "VENDOR_API_RETRY"]
-        codes[retried] = RETRY
-        rows.columns["kind"] = KIND_NAMES.take(pa.array(codes))
+        kinds = codes.copy()
+        kinds[retried] = RETRY
+        rows.columns["kind"] = pa.DictionaryArray.from_arrays(pa.array(kinds), KIND_NAMES)
         rows.columns["ts"] = stamps = vendor_times([o.at for o in objs])
         if stamps.null_count == 0:
             rows.constants["ts_origin"] = "vendor"

@@ -7,6 +7,7 @@ them, as the crate finds it while parsing. A refused line changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from msgspec import UNSET
@@ -20,6 +21,7 @@ Rule = Callable[["Replay", int, Any], Fault | None]
 SPEAKS = "tokens decisions results starts clock outcome"
 BLANK: Fault = ("blank_id", "")  # which one is looked up where the line is refused
 MAX_MS = MAX_INT // 1000  # a later time does not fit the lake's microseconds and stays NULL
+_kept = lru_cache(maxsize=1024)(attributes)  # for what repeats from line to line
 
 
 class Replay:
@@ -211,7 +213,7 @@ class Replay:
         self.kind[i], self.usage_scope[i], self.model[i] = "usage", "delta", model
         self.turn_id[i], self.step[i] = event.turn_id, event.step
         self.text_chars[i] = len(event.output.content)
-        self.attributes[i] = attributes(proposed_calls=len(calls), role=event.output.role)
+        self.attributes[i] = _kept(proposed_calls=len(calls), role=event.output.role)
         if usage is not None:
             self.input_tokens[i], self.output_tokens[i] = usage.input_tokens, usage.output_tokens
         self.fresh = calls
@@ -247,7 +249,7 @@ class Replay:
         state.calls.take(call.id)
         state.call_id, state.tool = call.id, call.tool
         self._call_row(i, "tool.requested")
-        self.attributes[i] = attributes(effect=call.effect)
+        self.attributes[i] = _kept(effect=call.effect)
         self._turn_settled(at.TO_JUDGE)
         return None
 

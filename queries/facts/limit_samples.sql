@@ -1,7 +1,7 @@
 -- Rate-limit samples
 -- row: one observation of one limit
 -- from: events of kind rate_limit that carry a value
--- unknown: NULL = the record did not say; a run without rows had none only if its stream can speak of limits (runs.speaks)
+-- unknown: NULL = the record did not say; a run without rows had none only if its stream speaks of limits (runs.speaks)
 -- not counted: markers without any value
 CREATE OR REPLACE VIEW limit_samples AS
 SELECT

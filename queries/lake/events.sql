@@ -5,7 +5,7 @@
 -- not counted: second copies of a run, and runs outside the filters; is_shadow rows are here, but count nowhere
 --   position rises with every event of a run and is unique in it: ORDER BY run_id, position.
 CREATE OR REPLACE VIEW events AS
-WITH exceptions AS (FROM run_exceptions)
+WITH exceptions AS NOT MATERIALIZED (FROM run_exceptions)
 SELECT
     e.wire, e.source_id, e.line, e.part, e.byte_offset, e.run_id, e.run_id_origin, e.parent_run_id, e.agent_id,
     e.seq, e.ts, e.ts_origin, e.event, e.kind, e.is_shadow, e.call_id, e.call_occurrence, e.parent_call_id,
