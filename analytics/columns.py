@@ -284,17 +284,17 @@ def _scatter(values: pa.Array, at: Ints, total: int, column: Column) -> pa.Array
         return _nulls(column.type, total)
     valid = np.zeros(total, np.bool_)
     valid[at] = True
-    bits = _bits(valid)
-    kind = arrow_type(column.type)
+    bits, kind = _bits(valid), arrow_type(column.type)
     if column.type == "text":
-        index = np.empty(total, np.int64)
-        index[at] = np.arange(len(at))
-        order = index[valid]
-        if len(order) < len(at) or (order[1:] < order[:-1]).any():
-            values = values.take(pa.array(order))
+        if not (at[1:] > at[:-1]).all():
+            order = np.argsort(at, kind="stable")
+            at = at[order]
+            is_last = np.append(at[1:] != at[:-1], True)  # noqa: FBT003
+            at = at[is_last]
+            values = values.take(pa.array(order[is_last]))
         _, ends, text = values.buffers()
         offsets = np.zeros(total + 1, np.int32)
-        offsets[1:][valid] = np.diff(np.frombuffer(ends, np.int32, len(values) + 1))
+        offsets[at + 1] = np.diff(np.frombuffer(ends, np.int32, len(values) + 1))
         np.cumsum(offsets, out=offsets)
         return pa.Array.from_buffers(kind, total, [bits, pa.py_buffer(offsets), text])
     cells = np.zeros(total, DTYPES[column.type])

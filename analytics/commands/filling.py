@@ -83,7 +83,7 @@ def ingest(
         raise UsageError("Nothing to read was named. Give files, folders, a quoted glob, or - for stdin.")
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
-    if not any(path == "-" or os.path.lexists(path) or glob.has_magic(path) and glob.glob(path) for path in paths):
+    if not any(path == "-" or os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path)) for path in paths):
         raise UsageError.no_source(paths)
     given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
     limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

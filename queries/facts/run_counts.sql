@@ -24,6 +24,7 @@ WITH kinds AS (
             )
         ) AS rate_limit_samples,
         count(*) FILTER (WHERE kind = 'rate_limit' AND limit_status LIKE '%reject%') AS rate_limit_rejections,
+        count(limit_status) FILTER (WHERE kind = 'rate_limit') AS rate_limit_statuses,
         max(CASE limit_unit WHEN 'fraction' THEN round(limit_used * 100, 6) WHEN 'percent' THEN limit_used END)
             AS rate_limit_peak_percent,
         count(*) FILTER (WHERE kind = 'system' AND part = 0) AS other_lines
@@ -59,7 +60,10 @@ SELECT
     coalesce(k.opaque_records, 0) AS opaque_records, coalesce(k.auth_expired, 0) AS auth_expired,
     coalesce(k.file_changes, 0) AS file_changes, coalesce(k.rate_limit_samples, 0) AS rate_limit_samples,
     coalesce(k.rate_limit_rows - k.rate_limit_samples, 0) AS rate_limit_markers,
-    coalesce(k.rate_limit_rejections, 0) AS rate_limit_rejections, k.rate_limit_peak_percent,
+    CASE
+        WHEN coalesce(k.rate_limit_samples, 0) = 0 THEN 0
+        WHEN k.rate_limit_statuses > 0 THEN k.rate_limit_rejections
+    END AS rate_limit_rejections, k.rate_limit_peak_percent,
     coalesce(k.other_lines, 0) AS other_lines,
     CAST(r.requests AS BIGINT) AS requests, coalesce(d.denied_calls, 0) AS denied_calls
 FROM every_run AS e

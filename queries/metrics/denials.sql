@@ -8,20 +8,21 @@ CREATE OR REPLACE VIEW denials AS
 WITH denied AS (
     SELECT
         d.run_id, d.tool, d.evidence, d.decided_by, d.reason, d.call_id, d.call_occurrence,
-        CASE WHEN d.call_id IS NULL THEN d.position END AS lone
+        CASE WHEN d.call_id IS NULL THEN d.position END AS lone, s.is_whole
     FROM decisions AS d
     JOIN run_states AS s ON s.run_id = d.run_id
     WHERE d.decision = 'deny' AND s.is_counted
 ), calls AS (
-    SELECT tool, evidence, decided_by, reason, run_id, call_id, call_occurrence, lone, count(*) AS records
+    SELECT tool, evidence, decided_by, reason, run_id, call_id, call_occurrence, lone,
+        bool_and(is_whole) AS is_whole, count(*) AS records
     FROM denied
     GROUP BY tool, evidence, decided_by, reason, run_id, call_id, call_occurrence, lone
 ), sums AS (
     SELECT
         tool, evidence, decided_by, reason, count(*) AS denied_calls, sum(records) AS records,
-        count(DISTINCT run_id) AS runs
+        count(DISTINCT run_id) AS runs, bool_or(NOT is_whole) AS is_lower_bound
     FROM calls
     GROUP BY tool, evidence, decided_by, reason
 )
-SELECT tool, evidence, decided_by, reason, denied_calls, CAST(records AS BIGINT) AS records, runs
+SELECT tool, evidence, decided_by, reason, denied_calls, CAST(records AS BIGINT) AS records, runs, is_lower_bound
 FROM sums;

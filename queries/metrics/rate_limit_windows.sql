@@ -2,7 +2,7 @@
 -- row: one window of one limit: limit, length, time of reset
 -- from: limit_samples
 -- unknown: resets_at NULL = the wire does not say; first_seen NULL = no sample has a time; peak NULL = no sample has
---   a value
+--   a value; rejected_samples NULL = no sample has a status
 -- not counted: markers without values. Wires that cannot speak of limits have no row: see coverage
 --   peak_used_percent is 0–100 whatever unit was recorded; last_* are those of the last sample by time, then by run.
 CREATE OR REPLACE VIEW rate_limit_windows AS
@@ -24,7 +24,7 @@ SELECT
     arg_max(used_percent, sample) FILTER (WHERE used_percent IS NOT NULL) AS last_used_percent,
     min(unit) AS recorded_unit,
     arg_max(status, sample) FILTER (WHERE status IS NOT NULL) AS last_status,
-    count(*) FILTER (WHERE status LIKE '%reject%') AS rejected_samples,
+    CASE WHEN count(status) > 0 THEN count(*) FILTER (WHERE status LIKE '%reject%') END AS rejected_samples,
     count(DISTINCT run_id) AS runs, min(wire) AS wire
 FROM samples
 GROUP BY limit_id, window_minutes, resets_at;

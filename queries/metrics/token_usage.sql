@@ -1,7 +1,8 @@
 -- Token usage
 -- row: run × model × day, and whether it is a side call
 -- from: usage
--- unknown: model NULL = not named; day NULL = no time known; a sum is NULL where no row says the figure
+-- unknown: model NULL = not named; day NULL = no time known; a sum is NULL where no row says the figure; run_has_cost
+--   false = no record of the run names a cost
 -- not counted: what usage does not count. is_side_call rows stand beside the sums of tokens, not in them; their cost is
 --   part of the run's. Runs with is_counted false show work that another run shows too: leave them out of totals
 CREATE OR REPLACE VIEW token_usage AS
@@ -26,5 +27,6 @@ SELECT
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
     CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
-    CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound, is_counted
+    CAST(cost AS DOUBLE) AS cost_usd, bool_or(cost IS NOT NULL) OVER (PARTITION BY run_id) AS run_has_cost,
+    is_lower_bound, is_counted
 FROM sums;

@@ -15,6 +15,7 @@ WITH sums AS (
         sum(output_tokens) FILTER (WHERE NOT is_side_call) AS output_tokens,
         sum(reasoning_tokens) FILTER (WHERE NOT is_side_call) AS reasoning_tokens,
         sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost,
+        bool_or(NOT run_has_cost) AS cost_is_lower_bound,
         bool_or(is_lower_bound) FILTER (WHERE NOT is_side_call) AS is_lower_bound
     FROM token_usage
     WHERE is_counted
@@ -30,5 +31,5 @@ SELECT
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
     CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
-    CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
+    CAST(cost AS DOUBLE) AS cost_usd, cost_is_lower_bound, is_lower_bound
 FROM sums;

@@ -15,6 +15,7 @@ WITH sums AS (
         sum(output_tokens) AS output_tokens,
         sum(reasoning_tokens) AS reasoning_tokens,
         sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost,
+        bool_or(NOT run_has_cost) AS cost_is_lower_bound,
         bool_or(is_lower_bound) AS is_lower_bound
     FROM token_usage
     WHERE is_counted
@@ -30,5 +31,5 @@ SELECT
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
     CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
-    CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
+    CAST(cost AS DOUBLE) AS cost_usd, cost_is_lower_bound, is_lower_bound
 FROM sums;

@@ -44,5 +44,5 @@ SELECT
     CASE WHEN s.speaks_withheld THEN coalesce(t.is_withheld, false) END AS withheld,
     t.withheld_reason, t.calls,
     CASE WHEN s.speaks_decisions THEN t.denied_calls END AS denied_calls,
-    s.completeness, s.is_counted
+    NOT s.is_whole AS denials_are_lower_bound, s.completeness, s.is_counted
 FROM tools AS t JOIN run_states AS s ON s.run_id = t.run_id;

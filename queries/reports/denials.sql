@@ -7,6 +7,6 @@
 -- params: since, until, wire, run
 -- picture: bar tool denied_calls
 CREATE OR REPLACE VIEW report_denials AS
-SELECT tool, evidence, decided_by, reason, denied_calls, records, runs
+SELECT tool, evidence, decided_by, reason, denied_calls, records, runs, is_lower_bound
 FROM denials
 ORDER BY denied_calls DESC, tool, evidence, decided_by, reason;

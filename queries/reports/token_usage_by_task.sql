@@ -16,7 +16,8 @@ WITH sums AS (
         sum(cache_write_tokens) AS cache_write_tokens,
         sum(output_tokens) AS output_tokens,
         sum(reasoning_tokens) AS reasoning_tokens,
-        sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost, bool_or(tokens_are_lower_bound) AS is_lower_bound
+        sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost, bool_or(cost_usd IS NULL) AS cost_is_lower_bound,
+        bool_or(tokens_are_lower_bound) AS is_lower_bound
     FROM run_metrics
     WHERE is_counted
     GROUP BY task
@@ -30,6 +31,6 @@ SELECT
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
     CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
-    CAST(cost AS DOUBLE) AS cost_usd, is_lower_bound
+    CAST(cost AS DOUBLE) AS cost_usd, cost_is_lower_bound, is_lower_bound
 FROM sums
 ORDER BY total_tokens DESC NULLS LAST, task;
