@@ -289,7 +289,7 @@ def _scatter(values: pa.Array, at: Ints, total: int, column: Column) -> pa.Array
         if not (at[1:] > at[:-1]).all():
             order = np.argsort(at, kind="stable")
             at = at[order]
-            is_last = np.append(at[1:] != at[:-1], True)  # noqa: FBT003
+            is_last = np.append(at[1:] != at[:-1], True)
             at = at[is_last]
             values = values.take(pa.array(order[is_last]))
         _, ends, text = values.buffers()

@@ -67,6 +67,13 @@ class LakeError(RunlakeError):
         return cls(f"There is no lake at {root}. Make one with `runlake ingest PATH --lake {root}`, or name another.")
 
     @classmethod
+    def unfinished(cls, root: Path) -> LakeError:
+        """A lake whose making was broken off before its first version."""
+        return cls(
+            f"The lake at {root} was never finished: its making was broken off. Run `runlake ingest` into it again."
+        )
+
+    @classmethod
     def foreign(cls, root: Path, seen: Sequence[str]) -> LakeError:
         """A folder with things in it that are not a lake's."""
         names = ", ".join(sorted(seen)[:3]) + (", …" if len(seen) > 3 else "")

@@ -20,7 +20,7 @@ from analytics.redact import Redactor
 from analytics.tally import RAW_LIMIT, Tally, line_hashes
 from analytics.writing import Writers
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 4 << 20
 ROOM_BYTES = 64 << 10
 Advance = Callable[[int, int], None]  # told the bytes and the lines that were read
 

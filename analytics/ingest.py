@@ -30,7 +30,7 @@ from analytics.worker import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, File
 TASK_BYTES = 96 << 20
 TASK_FILES = 2_000
 BATCH_BYTES = 4 << 30
-BATCH_FILES = 20_000
+BATCH_FILES = 8_000
 SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
 UNKNOWN = "unknown"
 

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -246,11 +246,15 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return root
 
 
+def _are_own(names: Sequence[str]) -> bool:
+    return all(name in _OWN_NAMES or (name[0] == "." and name.endswith(".tmp")) for name in names)
+
+
 def _create(root: Path, *, shared: bool) -> None:
     """A lake with a zero-row file per record kind. Two who create at once make one lake."""
     try:
         seen = [entry.name for entry in os.scandir(root)] if root.is_dir() else []
-        if not all(name in _OWN_NAMES or (name[0] == "." and name.endswith(".tmp")) for name in seen):
+        if not _are_own(seen):
             raise LakeError.foreign(root, seen)
         with private(shared=shared):
             root.mkdir(parents=True, exist_ok=True)
@@ -295,7 +299,8 @@ def _table(root: Path, version: int | None = None) -> DeltaTable:
 
 def _load(root: Path, version: int | None) -> Store:
     if not (root / "_delta_log").is_dir():
-        raise LakeError.foreign(root, [entry.name for entry in os.scandir(root)] if root.is_dir() else [])
+        seen = [entry.name for entry in os.scandir(root)] if root.is_dir() else []
+        raise LakeError.unfinished(root) if seen and _are_own(seen) else LakeError.foreign(root, seen)
     settings = _settings(root)
     if version is not None:
         newest = _table(root).version()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
@@ -67,16 +68,50 @@ class Plain:
         return int(got)
 
 
+class Gzip:
+    """A gzip file, all its members in a row. zlib hands out all that precedes a cut; Arrow keeps a block back."""
+
+    CHUNK = 64 << 10
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._waiting = b""
+        self._started = False
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end. Raises OSError where the data is cut or corrupt."""
+        while True:
+            raw = self._waiting or self._file.read(self.CHUNK)
+            if self._inflate.eof:  # the member ended; zeros may pad, or another member follows
+                raw = raw.lstrip(b"\0") if self._waiting else raw
+                if not raw:
+                    return b""
+                self._inflate, self._started = zlib.decompressobj(wbits=31), False
+            if not raw and not self._started:
+                return b""
+            try:  # without raw bytes: what zlib still holds
+                data = self._inflate.decompress(raw, size)
+            except zlib.error as error:
+                raise OSError(str(error)) from error
+            self._started = True
+            self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
+            if data:
+                return data
+            if not raw and not self._inflate.eof:
+                raise OSError("the compressed data is cut")
+
+
 class Compressed:
-    """A gzip or zstd file, all its members or frames in a row."""
+    """A gzip or zstd file, with a bound on what it may expand to."""
 
     CHUNK = 64 << 10
     FREE_BYTES = 256 << 20
 
     def __init__(self, file: BinaryIO, codec: str, size: int, max_ratio: int) -> None:
-        self._stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
+        self._stream = Gzip(file) if codec == "gzip" else pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
         self._produced, self._size, self._max_ratio = 0, max(size, 1), max_ratio
-        self._error: OSError | None = None
+        self._error: SourceDefect | None = None
 
     def readinto(self, view: memoryview) -> int:
         """Decompress into the view, in small steps so that what precedes a defect is kept; a defect stays raised."""

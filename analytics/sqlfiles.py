@@ -160,7 +160,8 @@ def variables(files: Mapping[Record, Sequence[str]]) -> list[str]:
 def open_sql(files: Mapping[Record, Sequence[str]], version: int) -> str:
     """open.sql of a lake: with it a DuckDB shell in any folder reads one committed version."""
     first = f"-- Version {version} of this lake; any runlake command brings it up to date. Next, .read views.sql."
-    return "\n".join([first, "SET TimeZone = 'UTC';", f"SET VARIABLE lake_version = {version};", *variables(files), ""])
+    settings = ["SET TimeZone = 'UTC';", "SET parquet_metadata_cache = true;"]  # each view opens every file's footer
+    return "\n".join([first, *settings, f"SET VARIABLE lake_version = {version};", *variables(files), ""])
 
 
 def views_sql(place: Path | None = None) -> str:

@@ -126,6 +126,7 @@ class Session:
         }
         self._root = duckdb.connect(config=config)
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
+        self._root.execute("SET GLOBAL parquet_metadata_cache = true")
         if sandboxed:
             paths = [path for files in self._files.values() for path in files]
             self._root.execute(f"SET allowed_paths = {_list(paths)}")

@@ -12,7 +12,7 @@ from analytics.columns import PAYLOAD_AT, Batch
 from analytics.lakefiles import ROW_GROUP_ROWS, WrittenFile, data_path, describe, parquet_writer
 from analytics.schema import Record, arrow_schema
 
-ROW_GROUP_BYTES = 64 << 20
+ROW_GROUP_BYTES = 48 << 20
 LEVEL = 1
 
 

@@ -3,7 +3,7 @@
 -- from: run_metrics, refusals
 -- unknown: a figure NULL = no run of the wire can say; runs_without_tokens and runs_without_cost say how
 --   many are missing from the sums
--- not counted: runs with is_counted false. Refusals are those of the wire, also where no run can be told from them
+-- not counted: runs with is_counted false. Refusals are those of the wire, also where they name no run
 -- by: none
 -- params: since, until, wire, run
 -- picture: bar wire runs
@@ -27,11 +27,13 @@ WITH wires AS (
 ), refused AS (
     SELECT wire, count(*) AS refusals FROM refusals GROUP BY wire
 ), rows_and_sum AS (
-    SELECT 0 AS place, w.*, coalesce(r.refusals, 0) AS refusals FROM wires AS w LEFT JOIN refused AS r ON r.wire = w.wire
+    SELECT 0 AS place, w.*, coalesce(r.refusals, 0) AS refusals
+    FROM wires AS w LEFT JOIN refused AS r ON r.wire = w.wire
     UNION ALL
     SELECT
         1, 'all', sum(runs), sum(closed_runs), sum(broken_runs), sum(events), sum(input_tokens),
-        sum(output_tokens), sum(runs_without_tokens), bool_or(tokens_are_lower_bound), sum(cost), sum(runs_without_cost), sum(tool_calls),
+        sum(output_tokens), sum(runs_without_tokens), bool_or(tokens_are_lower_bound), sum(cost),
+        sum(runs_without_cost), sum(tool_calls),
         sum(denied_calls), bool_or(denials_are_lower_bound), sum(tool_calls_unfinished), bool_and(unfinished_is_exact),
         min(first_at), max(last_at), (SELECT count(*) FROM refusals)
     FROM wires
