@@ -6,6 +6,7 @@ for what does not exist, 130 interrupted.
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -73,6 +74,8 @@ def _explain(error: Exception) -> int:
         code, text = error.exit_code, str(error)
     elif isinstance(error, BrokenPipeError):
         return 141
+    elif isinstance(error, OSError) and error.errno is not None:
+        code, text = 1, str(RunlakeError.from_os("write to", error.filename or "stdout", error))
     elif type(error).__module__.split(".")[0].lstrip("_") == "duckdb":
         from analytics.sqlrun import explain  # noqa: PLC0415 (duckdb is loaded already)
 
@@ -89,6 +92,13 @@ def _explain(error: Exception) -> int:
     return code
 
 
+def _terminated(*_: object) -> None:
+    raise SystemExit(143)
+
+
 def main() -> None:
-    """The console script."""
+    """The console script. Asked to end (SIGTERM), it ends like Ctrl-C: with its workers, and nothing half done."""
+    signal.signal(signal.SIGTERM, _terminated)
+    if sys.stdout is None or sys.stderr is None:  # closed by the caller
+        sys.exit(2)
     sys.exit(run(sys.argv[1:]))

@@ -67,6 +67,15 @@ class LakeError(RunlakeError):
         return cls(f"There is no lake at {root}. Make one with `runlake ingest PATH --lake {root}`, or name another.")
 
     @classmethod
+    def files_lost(cls, root: Path, lost: Sequence[str]) -> LakeError:
+        """Data files that the newest version needs are missing or cut."""
+        more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        return cls(
+            f"The lake at {root} is damaged: {lost[0]}{more} was deleted or changed by something else than runlake. "
+            "Put it back from a copy, or make the lake anew from its sources."
+        )
+
+    @classmethod
     def unfinished(cls, root: Path) -> LakeError:
         """A lake whose making was broken off before its first version."""
         return cls(

@@ -308,10 +308,11 @@ def _load(root: Path, version: int | None) -> Store:
             raise LakeError.no_version(root, version, newest)
     table = _table(root, version)
     files = _files_of(table)
-    if version is not None:
-        lost = sum(not (root / file.relative).exists() for file in files)
-        if lost:
-            raise LakeError.vacuumed(root, version, lost)
+    lost = [file.relative for file in files if lakefiles.size_of(root / file.relative) != file.size_bytes]
+    if lost and version is not None:
+        raise LakeError.vacuumed(root, version, len(lost))
+    if lost:
+        raise LakeError.files_lost(root, lost)
     return Store(root, table.version(), files, settings)
 
 

@@ -108,6 +108,14 @@ def describe(root: Path, relative: str) -> WrittenFile:
     return WrittenFile(relative, record, wire, pq.read_metadata(path).num_rows, path.stat().st_size)
 
 
+def size_of(path: Path) -> int | None:
+    """The size of a file; None where there is none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
 def partition_of(relative: str) -> tuple[Record, str]:
     """Record kind and wire of a path inside the lake."""
     found = re.fullmatch(r"record=(event|refusal|source)/wire=([^/]+)/[^/]+\.parquet", relative)

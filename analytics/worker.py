@@ -85,7 +85,12 @@ def work(tasks: list[ReadTask], settings: Settings, number: int, advance: Advanc
     was_enabled = gc.isenabled()
     gc.disable()  # millions of short-lived objects without cycles
     try:
-        return Worker(settings, number, advance).run(tasks)
+        worker = Worker(settings, number, advance)
+        try:
+            return worker.run(tasks)
+        except OSError:
+            worker.writers.abandon()
+            raise
     finally:
         if was_enabled:
             gc.enable()

@@ -53,6 +53,11 @@ class Writers:
             done.append(describe(self._lake, relative))
         return done
 
+    def abandon(self) -> None:
+        """After a failure: do not try to finish files (pyarrow would, when they are collected)."""
+        for writer, _ in self._open.values():
+            writer.is_open = False
+
     def _write(self, wire: str) -> None:
         waiting = self._waiting.pop(wire, [])
         if not waiting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,6 +82,8 @@ def ingest(
 
     if not paths:
         raise UsageError("Nothing to read was named. Give files, folders, a quoted glob, or - for stdin.")
+    if "-" in paths and sys.stdin is None:
+        raise UsageError("Standard input is closed. Pipe a stream into it, or name a file.")
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
     if not any(path == "-" or os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path)) for path in paths):

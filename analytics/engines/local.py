@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing as mp
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from typing import Any, Self
@@ -13,6 +15,7 @@ from analytics.worker import ReadTask, Result, Settings, work
 
 Tick = Callable[[int, int], None]
 POLL_SECONDS = 0.1
+PARENT_SECONDS = 0.5
 _counters: tuple[Any, Any] | None = None
 
 
@@ -25,6 +28,14 @@ def _start(done: Any, lines: Any, mask: int) -> None:
     import pyarrow as pa  # noqa: PLC0415 (only workers need it set)
 
     pa.set_cpu_count(1)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """A killed ingest must not leave its workers waiting for work that never comes."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)
 
 
 def _advance(octets: int, lines: int) -> None:

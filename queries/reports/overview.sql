@@ -37,6 +37,7 @@ WITH wires AS (
         sum(denied_calls), bool_or(denials_are_lower_bound), sum(tool_calls_unfinished), bool_and(unfinished_is_exact),
         min(first_at), max(last_at), (SELECT count(*) FROM refusals)
     FROM wires
+    HAVING count(*) > 0
 )
 SELECT
     wire, CAST(runs AS BIGINT) AS runs, CAST(closed_runs AS BIGINT) AS closed_runs,
