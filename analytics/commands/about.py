@@ -9,7 +9,7 @@ import typer
 
 from analytics.commands.options import FormatOption, FormulasOption, OutOption, Output, emit
 
-SchemaPart = Literal["event", "refusal", "source", "piece", "reasons", "topics"]
+SchemaPart = Literal["event", "refusal", "source", "piece", "reasons", "topics", "secrets"]
 
 
 def wires(format_: FormatOption = None, out: OutOption = None, formulas: FormulasOption = "escape") -> None:
@@ -34,7 +34,7 @@ def schema(
     out: OutOption = None,
     formulas: FormulasOption = "escape",
 ) -> None:
-    """The columns of the lake with their types and meanings; `schema reasons` lists why a line can be refused."""
+    """The lake's columns and what they mean; `reasons`: why lines are refused; `secrets`: what is redacted."""
     import pyarrow as pa
 
     from analytics.refusals import REASONS
@@ -48,6 +48,10 @@ def schema(
                 "remedy": [reason.remedy for reason in REASONS],
             }
         )
+    elif part == "secrets":
+        from analytics.redact import RULES
+
+        rows = pa.table({"label": [rule.label for rule in RULES], "what": [rule.what for rule in RULES]})
     elif part == "topics":
         rows = pa.table({"topic": list(TOPICS), "meaning": list(TOPICS.values())})
     else:
