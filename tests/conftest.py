@@ -28,3 +28,9 @@ def sample_lake(tmp_path_factory):
     lake = open_lake(tmp_path_factory.mktemp("sample") / "lake", create=True)
     lake.ingest(CORPUS)
     return lake
+
+
+@pytest.fixture(autouse=True)
+def no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest-xdist tells its workers the width of the terminal; our tables would keep to it."""
+    monkeypatch.delenv("COLUMNS", raising=False)
