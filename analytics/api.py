@@ -217,7 +217,7 @@ def _ordered(file: sqlfiles.SqlFile, where: str | None) -> str:
     """The rows of a file that meet the condition, in an order that is the same each time."""
     query = _select(file)
     if where is not None and not where.strip():
-        raise UsageError("The condition of --where is empty. Give one on the report's columns, such as \"runs > 1\".")
+        raise UsageError('The condition of --where is empty. Give one on the report\'s columns, such as "runs > 1".')
     if where is not None:
         query = f"FROM (\n{query}\n)\nWHERE (\n{where}\n)"
     order = None if file.layer == "reports" else ORDERS.get(file.name, "ALL" if file.layer == "metrics" else None)

@@ -410,11 +410,14 @@ def test_ctrl_c_ends_quietly_with_130(sample_lake):
     query = "SELECT count(*) FROM range(100000000) a, range(100000000) b"
     process = subprocess.Popen(
         [*COMMAND, "sql", query, "--lake", str(sample_lake.path)], env=ENVIRONMENT, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
     time.sleep(2.5)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    process.send_signal(signal.SIGINT)  # which a worker of pytest-xdist ignores, and its children with it
+    try:
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert (out, b"Traceback" in err) == (b"", False)
 
