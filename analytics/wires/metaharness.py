@@ -26,11 +26,11 @@ from analytics.wires.metaharness_rows import (
     RETRY,
     UNKNOWN_SPEAKS,
     Filler,
-    Run,
     State,
     stretch,
     vendor_times,
 )
+from analytics.wires.metaharness_usage import Run
 
 FORMAT = "metaharness.event/1"
 

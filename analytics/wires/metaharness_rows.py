@@ -12,15 +12,9 @@ from msgspec import Struct
 
 from analytics.wires import metaharness_lines as lines
 from analytics.wires.base import Rows, attributes, clip, times
-from analytics.wires.metaharness_lines import KINDS, TAGS, Event, Usage
+from analytics.wires.metaharness_lines import KINDS, TAGS, Event
+from analytics.wires.metaharness_usage import SPEAKS, WINDOW_MINUTES, Run, final_usage, shown_by
 
-WINDOW_MINUTES = {
-    "five_hour": 300,
-    "seven_day": 10080,
-    "seven_day_opus": 10080,
-    "seven_day_sonnet": 10080,
-    "seven_day_overage_included": 10080,
-}
 B10X_DENIALS = {
     "approval-denied": "approval",
     "hook-refused": "hook",
@@ -28,32 +22,11 @@ B10X_DENIALS = {
     "unpublished-tool": "harness",
 }
 UNKNOWN_SPEAKS = "decisions results outcome"
-SPEAKS = {
-    "claude": "tokens cost limits decisions results clock outcome",
-    "codex": "tokens limits decisions results clock outcome",
-    "b10x": "tokens cost decisions results outcome",
-}
 CODES = {cls: code for code, cls in enumerate(KINDS)}
 RETRY = len(KINDS)
 EVENT_NAMES = pa.array(TAGS[cls] for cls in KINDS)
 KIND_NAMES = pa.array([*KINDS.values(), "retry"])
 LAST_SECOND = 253_402_300_799  # the end of the year 9999
-
-
-class Run(Struct):
-    """What the lines so far say of one run: it decides how later lines are read."""
-
-    adapter: str | None = None
-    shown: str | None = None  # where no session.started is in this source: the adapter its usage events can only be of
-    model: str | None = None
-    models: list[str] = []
-    tools: dict[str, str] = {}  # requested calls without a result yet: id → tool
-    last_text: dict[str, str] = {}  # codex: per event, the digest of a text not yet shown twice
-
-    @property
-    def read_as(self) -> str | None:
-        """The adapter to read the run's lines by."""
-        return self.adapter or self.shown
 
 
 class State(Struct):
@@ -101,62 +74,7 @@ class Filler:
             duration_ms=o.duration_ms,
             attributes=attributes(**said, permission_denials=denials),
         )
-        self.final_usage(i, o, run)
-
-    def final_usage(self, i: int, o: lines.SessionEnded, run: Run) -> None:
-        """The run's total, split by model where the vendor's per-model figures add up to it exactly."""
-        by_model = o.model_usage or {}
-        main = run.models or ([run.model] if run.model else [])
-        if not main and len(by_model) == 1:
-            main = list(by_model)
-        sides = {name: usage for name, usage in by_model.items() if name not in main}
-        costs = [usage.cost_usd for usage in by_model.values() if usage.cost_usd is not None]
-        costs_add_up = (
-            o.total_cost_usd is not None and len(costs) == len(by_model) > 0
-            and abs(sum(costs) - o.total_cost_usd) < 1e-6
-        )  # fmt: skip
-        includes_cache = self.includes_cache(o, run)
-        split = o.usage is not None and len(main) > 1 and adds_up([by_model.get(name) for name in main], o.usage)
-        if split:
-            for name in main:
-                self.part_usage(
-                    i, name, by_model[name], includes_cache=includes_cache, is_side=False, with_cost=costs_add_up
-                )
-            cost = None if costs_add_up else o.total_cost_usd
-        else:
-            model = main[0] if len(main) == 1 else None
-            cost = o.total_cost_usd
-            if costs_add_up and all(name in by_model for name in main):
-                cost = sum(by_model[name].cost_usd or 0.0 for name in main)
-            if o.usage is not None:
-                self.put(i, model=model, usage_scope="final", input_includes_cache=includes_cache, **figures(o.usage))
-        if o.usage is None or split:
-            costs_add_up = costs_add_up and split
-            if not costs_add_up:
-                cost = o.total_cost_usd
-            if cost is not None:
-                self.put(i, usage_scope="cost")
-        self.put(i, cost_usd=cost)
-        for name, usage in sides.items():
-            self.part_usage(i, name, usage, includes_cache=includes_cache, is_side=True, with_cost=costs_add_up)
-
-    @staticmethod
-    def includes_cache(o: lines.SessionEnded, run: Run) -> bool | None:
-        """Whether input contains the cache; without a session.started only what the record itself shows is said."""
-        if run.read_as is not None:
-            return run.read_as != "claude" if run.read_as in SPEAKS else None
-        is_claude = o.model_usage is not None or (
-            o.usage is not None and o.usage.cache_creation_input_tokens is not None
-        )
-        return False if is_claude else None  # of the known adapters only claude fills these
-
-    def part_usage(
-        self, i: int, model: str, usage: Usage, *, includes_cache: bool | None, is_side: bool, with_cost: bool
-    ) -> None:
-        values: dict[str, Any] = {"kind": "usage", "model": model, "usage_scope": "final", "is_side_call": is_side}
-        values |= figures(usage) | {"input_includes_cache": includes_cache}
-        values["cost_usd"] = usage.cost_usd if with_cost else None
-        self.rows.parts.append((i, values))
+        final_usage(self.rows, i, o, run)
 
     def step_entered(self, i: int, o: lines.StepEntered, run: Run) -> None:
         said = attributes(workflow=o.step.workflow, state=o.step.state, attempt=o.step.attempt)
@@ -311,41 +229,6 @@ def vendor_times(texts: list[str | None]) -> pa.Int64Array:
         return stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
     except pa.ArrowInvalid:
         return pa.array(times(stamps.to_pylist()), pa.int64())
-
-
-def shown_by(o: Event) -> str | None:
-    """Which adapter writes a usage or limit event like this; None: any may.
-
-    Codex names neither request nor model of a usage, only Claude names the request and has windows of these names.
-    """
-    if type(o) is lines.RateLimit:
-        return "claude" if o.info.window in WINDOW_MINUTES else None
-    if type(o) is not lines.UsageEvent:
-        return None
-    if o.request_id is not None or o.usage.cache_creation_input_tokens is not None:
-        return "claude"
-    return "codex" if o.model is None else "b10x"
-
-
-def figures(usage: Usage) -> dict[str, Any]:
-    """A Usage object as event columns."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "cache_read_tokens": usage.cache_read_input_tokens,
-        "cache_write_tokens": usage.cache_creation_input_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.thinking_tokens,
-    }
-
-
-def adds_up(parts: list[Usage | None], total: Usage) -> bool:
-    """True: every part is there, and each figure that the total knows is the sum of the parts'."""
-    if any(part is None for part in parts):
-        return False
-    fields = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
-    rows = [figures(part) for part in parts if part is not None]
-    whole = figures(total)
-    return all(whole[f] is None or whole[f] == sum(row[f] or 0 for row in rows) for f in fields)
 
 
 def names(message: str, call_id: str) -> bool:
