@@ -6,7 +6,6 @@ for what does not exist, 130 interrupted.
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -92,13 +91,8 @@ def _explain(error: Exception) -> int:
     return code
 
 
-def _terminated(*_: object) -> None:
-    raise SystemExit(143)
-
-
 def main() -> None:
-    """The console script. Asked to end (SIGTERM), it ends like Ctrl-C: with its workers, and nothing half done."""
-    signal.signal(signal.SIGTERM, _terminated)
+    """The console script."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller
         sys.exit(2)
     sys.exit(run(sys.argv[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,6 +91,7 @@ def ingest(
         raise UsageError.no_source(paths)
     given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
     limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    signal.signal(signal.SIGTERM, _terminated)
     with Bar() as progress:
         done = run(
             lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, progress=progress,
@@ -100,6 +102,11 @@ def ingest(
     emit(as_rows(_closing(done), output), output)
     if strict and (done.refusals_by_reason or done.problems):
         raise typer.Exit(1)
+
+
+def _terminated(*_: object) -> None:
+    """Asked to end, an ingest ends like on Ctrl-C: with its workers, and nothing half done."""
+    raise SystemExit(143)
 
 
 def _tell(done: IngestReport) -> None:
