@@ -196,7 +196,12 @@ class LineDecoder:
         if isinstance(found, Refusal):
             out.refused.append(Refused(j, found, line))
             return False
-        if not is_utf8(line):
+        if not is_utf8(line):  # no text, so the scan of the payload passes it over
+            if self.redactor is not None:
+                line, count = self.redactor.text(line)
+                if count:
+                    out.redactions[j] = count
+                    found = self.one(line, ctx)
             out.raw[j] = line
             out.payload.instead[j] = None
         out.objects.append(found)

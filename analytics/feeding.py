@@ -122,7 +122,13 @@ class Block:
         tally.hasher.update(begun)
         size, view = len(begun), memoryview(bytearray(1 << 20))
         rest, is_terminated = b"", False
-        while not is_terminated and (got := opened.stream.readinto(view)):
+        while not is_terminated:
+            try:
+                got = opened.stream.readinto(view)
+            except reading.SourceDefect:
+                break  # the next read raises it again, where what was read so far is already counted
+            if not got:
+                break
             self.advance(got, 0)
             data = bytes(view[:got])
             cut = data.find(b"\n")
@@ -200,9 +206,6 @@ class Block:
             for span, first, last in zip(spans, rows, rows[1:], strict=False)
         ]
         decoded.objects.clear()
-        raw = decoded.raw
-        if raw and decoder.redactor:
-            decoded.raw = {j: decoder.redactor.text(octets)[0] for j, octets in raw.items()}
         shifts = np.array([span.first_line - span.first for span in spans])
         line = decoded.index + np.repeat(shifts, np.diff(rows))
         try:

@@ -91,7 +91,7 @@ def ingest(
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
     started = time.monotonic()
-    if multiprocessing.parent_process() is not None:
+    if multiprocessing.parent_process() is not None and jobs != 1:
         raise UsageError(
             "ingest was called inside a worker process: the calling script runs again in each worker. "
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."

@@ -297,9 +297,11 @@ class Worker:
         run_ids = [o.run_id for o in decoded.objects]
         decoder.redact(decoded)
         for o, run_id in zip(decoded.objects, run_ids, strict=True):
-            o.run_id = run_id  # an element does not name its run, so one that was decoded anew lost it
+            # an element does not name its run: decoded anew it lost it, and the document's own name is redacted here
+            o.run_id = self.redactor.text(run_id.encode())[0].decode() if self.redactor and run_id else run_id
         offsets = np.array([e.offset + shift for e in elements], np.int64)
         self.block.emit(decoder, Lines.of(texts), decoded, [Span(tally, 1, 0, len(elements))], offsets)
+        tally.ctx.state = decoder.wire.new_state(decoder.shape)  # a document is never read on, and this names its runs
 
 
 def display(path: str) -> str:
