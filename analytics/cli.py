@@ -6,7 +6,11 @@ for what does not exist, 130 interrupted.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +21,7 @@ from analytics.commands.show import show
 from analytics.commands.status import status
 from analytics.errors import RunlakeError
 
+GRACE_SECONDS = 2.0
 app = typer.Typer(
     name="runlake",
     help="From the JSONL streams of agent harnesses to a lake you can ask anything in SQL.",
@@ -91,8 +96,25 @@ def _explain(error: Exception) -> int:
     return code
 
 
+def _leave_on_interrupt() -> None:
+    """Ctrl-C must end a query also while the main thread waits inside DuckDB, which may not look at signals."""
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell)  # written by the C handler at once, whatever the main thread does
+
+    def wait() -> None:
+        while os.read(told, 1)[0] != signal.SIGINT:
+            pass
+        time.sleep(GRACE_SECONDS)
+        os._exit(130)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def main() -> None:
     """The console script."""
     if sys.stdout is None or sys.stderr is None:  # closed by the caller
         sys.exit(2)
+    if not {"ingest", "compact"} & set(sys.argv[1:]):  # what only reads has nothing to bring to an end
+        _leave_on_interrupt()
     sys.exit(run(sys.argv[1:]))

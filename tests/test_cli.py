@@ -406,15 +406,29 @@ def test_a_reader_that_hangs_up_is_no_error(sample_lake):
         assert done.stdout.count("\n") == 1
 
 
+def interruptible() -> None:
+    """Undo what a worker of pytest-xdist hands on: SIGINT ignored or blocked."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used so far, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_ctrl_c_ends_quietly_with_130(sample_lake):
     query = "SELECT count(*) FROM range(100000000) a, range(100000000) b"
     process = subprocess.Popen(
         [*COMMAND, "sql", query, "--lake", str(sample_lake.path)], env=ENVIRONMENT, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        stderr=subprocess.PIPE, preexec_fn=interruptible,  # noqa: PLW1509
     )  # fmt: skip
-    time.sleep(2.5)
-    process.send_signal(signal.SIGINT)  # which a worker of pytest-xdist ignores, and its children with it
     try:
+        while cpu_seconds(process.pid) < 4:  # start-up takes less than one: the query is running, whatever the load
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     finally:
         process.kill()
