@@ -50,11 +50,15 @@ EVENT: tuple[Column, ...] = (
     Column("ts_origin", "text", "Whose clock: vendor, host, harness."),
     # what
     Column("event", "text", "The wire's own name of the event."),
+    Column(
+        "event_key", "int", "Lake-wide identity of the record, with part; NULL: the record stands in one place only."
+    ),
     Column("kind", "text", "Our small vocabulary; see KINDS."),
     Column("is_shadow", "bool", "True: a second view of something another event of the run shows; never counted."),
     # ties
     Column("call_id", "text", "The tool call, as the wire names it."),
     Column("call_occurrence", "int", "1, or n for the n-th time the run opens this call id."),
+    Column("call_scope", "text", "Where the call id is unique: NULL = in the run; else over all runs of that scope."),
     Column("parent_call_id", "text", "The call (of a subagent) this event belongs under."),
     Column("turn_id", "text", "The turn, as the wire names it."),
     Column("step", "int", "The wire's step counter."),
@@ -82,6 +86,10 @@ EVENT: tuple[Column, ...] = (
     Column("path", "text", "The file a file.changed event names."),
     Column("duration_ms", "int", "The record's own measurement, milliseconds."),
     Column("model", "text", "The model, as recorded."),
+    Column("effort", "text", "The reasoning effort asked for, as recorded."),
+    Column("speed", "text", "The speed mode of the request, as recorded."),
+    Column("context_tokens", "int", "Size of the context as the record gauges it; never usage."),
+    Column("context_window_tokens", "int", "Size of the model's context window, as recorded."),
     Column("text_chars", "int", "Characters of the text a message, reasoning, injection or result holds."),
     # usage as recorded
     Column("input_tokens", "int", "Input tokens as recorded; see input_includes_cache."),
@@ -95,6 +103,7 @@ EVENT: tuple[Column, ...] = (
         "usage_scope", "text", "How the figures add up; see USAGE_SCOPES. NULL: not usage, or not known how it adds up."
     ),
     Column("usage_key", "text", "Lake-wide identity of the usage; NULL: unique by run and request_id, else by row."),
+    Column("usage_is_final", "bool", "True: these figures will not grow; False: a snapshot; NULL: usage_scope tells."),
     Column("is_side_call", "bool", "True: a helper model outside the main loop, shown beside it, not in token totals."),
     Column("cost_usd", "float", "The vendor's or the harness's own cost, US dollars; never computed here."),
     # limits as recorded
@@ -168,6 +177,7 @@ SOURCE: tuple[Column, ...] = (
     Column("skeleton", "text", "For a document: the text around the events, a NUL in the place of each."),
     Column("runs", "pieces", "What of which run stands in this source."),
     Column("resume_state", "text", "JSON: what the wire must know to read on from bytes_read."),
+    Column("began_at", "time", "The first time that stands in it, in row order; of copies the oldest source owns."),
     Column("first_seen", "time", "When it was first read."),
     Column("last_seen", "time", "When this revision was read."),
     Column("runlake_version", "text", "The runlake that read it."),
@@ -200,8 +210,9 @@ KINDS: tuple[str, ...] = (
 USAGE_SCOPES: dict[str, str] = {
     "delta": "adds up: every row counts",
     "snapshot": "several rows of one request repeat or grow; the largest output of a request counts",
-    "cumulative": "running total of the run; the last counts",
+    "cumulative": "running total of the run; the last counts (with usage_key: of a series of runs, so less the run before)",
     "final": "the run's total; it replaces every other row of the run",
+    "turn_total": "the total of one turn, side calls included; it adds up, and replaces the deltas and snapshots of the run",
     "cost": "a cost without tokens; it adds to the run's cost",
 }
 
@@ -210,6 +221,7 @@ END_RULES: dict[str, str] = {
     "sequenced": "a run.ended must exist and sequence numbers run from 0 without a hole; none = truncated",
     "replayed": "a run.ended closes the run; none = open, the run may go on",
     "marked": "a run.ended closes the run; none = truncated",
+    "turns": "every turn that started must have ended; one that has not = open; no turns marked = undecidable",
     "none": "the wire writes no end; completeness is undecidable",
 }
 

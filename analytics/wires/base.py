@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
+import xxhash
 
 MESSAGE_CHARS = 500
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -170,6 +171,12 @@ def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> list[int 
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return [micros(text, assume_utc=assume_utc) for text in texts]
     return parsed
+
+
+def key64(text: str | bytes) -> int:
+    """The signed 64-bit xxh3 of a text: how lake-wide identities fit an integer column."""
+    key = xxhash.xxh3_64_intdigest(text)
+    return key - (1 << 64) if key >> 63 else key
 
 
 def clip(text: str | None) -> str | None:
