@@ -173,9 +173,9 @@ def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> list[int 
     return parsed
 
 
-def key64(text: str | bytes) -> int:
-    """The signed 64-bit xxh3 of a text: how lake-wide identities fit an integer column."""
-    key = xxhash.xxh3_64_intdigest(text)
+def key64(data: bytes) -> int:
+    """The signed 64-bit xxh3 of some bytes: how lake-wide identities fit an integer column."""
+    key = xxhash.xxh3_64_intdigest(data)
     return key - (1 << 64) if key >> 63 else key
 
 
