@@ -19,72 +19,14 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from analytics.glued import cuts
+from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
 from analytics.wires.base import Context, Refusal, Wire
 
 CHUNK_LINES = 32
-STRETCH_BYTES = 128 << 10  # what is searched for newlines at once: its flags stay in the cache
+GLUED = frozenset({"not_json", "trailing_text", "nul_byte", "invalid_utf8"})  # how a line of several records looks
 MANY_PIECES = 128
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-Buffer = bytes | bytearray
-
-
-@dataclass(slots=True)
-class Lines:
-    """Line boundaries inside a buffer of whole lines: line j is buffer[starts[j]:ends[j]], the newline at ends[j]."""
-
-    buffer: memoryview
-    octets: np.ndarray[Any, np.dtype[np.uint8]]
-    starts: Ints
-    ends: Ints
-
-    @classmethod
-    def find(cls, buffer: Buffer, size: int) -> Lines:
-        """All lines of the first `size` bytes of a buffer, the last of which is a newline."""
-        octets = np.frombuffer(buffer, np.uint8, size)
-        stretches = range(0, size, STRETCH_BYTES)
-        ends = np.concatenate([np.flatnonzero(octets[at : at + STRETCH_BYTES] == 10) + at for at in stretches])
-        starts = np.empty(len(ends), np.int64)
-        if len(ends):
-            starts[0] = 0
-            starts[1:] = ends[:-1] + 1
-        return cls(memoryview(buffer), octets, starts, ends)
-
-    @classmethod
-    def of(cls, texts: list[bytes]) -> Lines:
-        """Texts that may hold newlines themselves, as lines of a buffer made for them."""
-        buffer = b"\n".join([*texts, b""])
-        lengths = np.array([len(text) for text in texts], np.int64)
-        ends = np.cumsum(lengths + 1) - 1
-        return cls(memoryview(buffer), np.frombuffer(buffer, np.uint8), ends - lengths, ends)
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def line(self, j: int) -> bytes:
-        """The bytes of line j without its newline."""
-        return bytes(self.buffer[self.starts[j] : self.ends[j]])
-
-    def odd(self, max_bytes: int) -> Flags:
-        """Which lines are no JSON object by their ends, or too long."""
-        lengths = self.ends - self.starts
-        last = self.octets[self.ends - 1]  # of an empty line it is the newline before, or any byte: too short anyway
-        carriage = last == 13
-        if carriage.any():
-            last = self.octets[self.ends - 1 - carriage]
-        found: Flags = (lengths < 2 + carriage) | (lengths > max_bytes) | (last != 125)
-        found |= self.octets[self.starts] != 123
-        return found
-
-    def texts(self, buffer: Buffer) -> pa.StringArray:
-        """The lines as Arrow strings over a copy of the buffer without its newlines."""
-        offsets = np.zeros(len(self) + 1, np.int32)
-        np.cumsum(self.ends - self.starts, out=offsets[1:])
-        size = int(self.ends[-1]) + 1
-        whole = buffer if size * 2 > len(buffer) else buffer[:size]
-        text = whole.replace(b"\n", b"")
-        return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 @dataclass(slots=True)
@@ -173,14 +115,21 @@ class LineDecoder:
                         continue
             for j in range(first, first + size):
                 ctx = contexts[bisect_right(firsts, j) - 1]
-                if not self._closely(j, lines.line(j), ctx, out, is_plain=not odd[j]):
+                if not self._closely(j, lines.line(j), ctx, out, is_plain=not odd[j], is_glued=lines.is_glued(j)):
                     left_out.append(j)
         if left_out:
             out.index = np.delete(out.index, left_out)
         self.redact(out, broken)
         return out
 
-    def _closely(self, j: int, line: bytes, ctx: Context, out: Decoded, *, is_plain: bool) -> bool:
+    def parted(self, decoded: Decoded) -> dict[int, list[int]]:
+        """The refused lines that hold whole records, and where to cut them; empty for wires that do not recover."""
+        if not getattr(self.wire, "recovers_glued", False):
+            return {}
+        found = {one.index: cuts(one.line) for one in decoded.refused if one.refusal.reason in GLUED}
+        return {j: places for j, places in found.items() if places}
+
+    def _closely(self, j: int, line: bytes, ctx: Context, out: Decoded, *, is_plain: bool, is_glued: bool) -> bool:
         """One line of a chunk that holds a bad one; True if it is an event. `is_plain`: nothing odd is known of it."""
         if is_plain:
             try:
@@ -194,6 +143,8 @@ class LineDecoder:
             return False
         found = self.one(line, ctx)
         if isinstance(found, Refusal):
+            if is_glued and found.reason == "not_json":
+                found = Refusal("torn_record", f"the record breaks off: {found.detail}")
             out.refused.append(Refused(j, found, line))
             return False
         if not is_utf8(line):  # no text, so the scan of the payload passes it over

@@ -15,7 +15,7 @@ from analytics.blocks import Decoded
 from analytics.schema import EVENT, Column, Type, arrow_schema, arrow_type
 from analytics.wires.base import MAX_INT, Refusal, Rows
 
-INHERITED = ("run_id", "run_id_origin", "seq", "ts", "ts_origin", "event")
+INHERITED = ("run_id", "run_id_origin", "seq", "ts", "ts_origin", "event", "event_key")
 PLACED = frozenset({"wire", "source_id", "line", "part", "byte_offset", "payload", "raw", "redactions"})
 COLUMNS: tuple[Column, ...] = tuple(c for c in EVENT if c.name not in PLACED)
 PAYLOAD_AT = arrow_schema("event").get_field_index("payload")
@@ -99,8 +99,11 @@ class _Cells:
     values: list[Sequence[Any]] = field(default_factory=list)
 
 
-def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: Ints) -> Batch:
-    """The event rows of a block, in order. Raises OverflowError on an integer beyond 64 bits."""
+def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: Ints, *, is_glued: bool = False) -> Batch:
+    """The event rows of a block, in order. Raises OverflowError on an integer beyond 64 bits.
+
+    `is_glued`: several rows may stand on one line next to each other, so parts are numbered over all of them.
+    """
     n = len(line)
     parts = _parts(spans, n)
     said = _cells(spans)
@@ -114,6 +117,8 @@ def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: In
     arrays["line"], arrays["byte_offset"] = pa.array(parts.widened(line)), pa.array(parts.widened(byte_offset))
     number, redactions = np.zeros(parts.total, np.int64), np.zeros(n, np.int64)
     number[parts.places] = parts.numbers
+    if is_glued:
+        number = _places(source, parts.widened(line))
     for row, count in by_row(decoded.redactions, decoded.index).items():
         redactions[row] = count
     redactions = parts.widened(redactions)
@@ -128,6 +133,13 @@ def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: In
         made = made.filter(pa.array(parts.widened(kept) == 1))
     payload = _payload(decoded, parts, refused)
     return Batch(made, payload, sum(piece.nbytes for piece in payload))
+
+
+def _places(source: Ints, line: Ints) -> Ints:
+    """For each row, how many rows of the same line stand before it."""
+    is_new = np.append(True, (np.diff(line) != 0) | (np.diff(source) != 0))
+    starts = np.flatnonzero(is_new)
+    return np.arange(len(line)) - np.repeat(starts, np.diff(np.append(starts, len(line))))
 
 
 def by_row(by_line: Mapping[int, Any], index: Ints) -> dict[int, Any]:

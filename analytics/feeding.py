@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytics import columns, reading
-from analytics.blocks import Decoded, Ints, LineDecoder, Lines, Refused
+from analytics.blocks import Decoded, LineDecoder, Refused
+from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
-from analytics.tally import RAW_LIMIT, Tally, line_hashes
+from analytics.tally import RAW_LIMIT, Tally, key_by_line, line_hashes
 from analytics.writing import Writers
 
 BLOCK_BYTES = 4 << 20
@@ -187,15 +188,26 @@ class Block:
         decoder = self.decoder
         lines = Lines.find(self.buffer, end)
         self.advance(0, len(lines))
-        bounds = [0, *(np.searchsorted(lines.ends, [s.end - 1 for s in segments]) + 1).tolist()]
         contexts = [segment.tally.ctx for segment in segments]
+        bounds = self._bounds(lines, segments)
         decoded = decoder.decode(lines, lines.texts(self.buffer), bounds[:-1], contexts)
+        parted = decoder.parted(decoded)
+        if parted:
+            lines = lines.split(parted)
+            bounds = self._bounds(lines, segments)
+            decoded = decoder.decode(lines, lines.texts(self.buffer), bounds[:-1], contexts)
         spans = []
         for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
             spans.append(Span(segment.tally, segment.tally.line + 1, first, last))
-            segment.tally.line += last - first
+            begin, final = lines.numbers(np.array([first, last - 1])).tolist()
+            segment.tally.line += final - begin + 1
         shifts = np.array([segment.shift for segment in segments])
         self.emit(decoder, lines, decoded, spans, lines.starts + np.repeat(shifts, np.diff(bounds)))
+
+    @staticmethod
+    def _bounds(lines: Lines, segments: list[Segment]) -> list[int]:
+        """The line at which each segment begins, and one more."""
+        return [0, *(np.searchsorted(lines.ends, [s.end - 1 for s in segments]) + 1).tolist()]
 
     def emit(self, decoder: LineDecoder, lines: Lines, decoded: Decoded, spans: list[Span], offsets: Ints) -> None:
         """Decoded lines to rows, rows to the wire's writer, and everything to the tallies."""
@@ -206,28 +218,47 @@ class Block:
             for span, first, last in zip(spans, rows, rows[1:], strict=False)
         ]
         decoded.objects.clear()
-        shifts = np.array([span.first_line - span.first for span in spans])
-        line = decoded.index + np.repeat(shifts, np.diff(rows))
+        shifts = np.array([span.first_line for span in spans]) - lines.numbers(np.array(firsts, np.int64))
+        line = lines.numbers(decoded.index) + np.repeat(shifts, np.diff(rows))
+        hashes = line_hashes(lines, decoded.index)
+        for place in placed:
+            key_by_line(place.rows, hashes[place.first : place.first + place.rows.n])
+        is_glued = lines.physical is not None
         try:
-            batch = columns.batch(placed, decoded, line, offsets[decoded.index])
+            batch = columns.batch(placed, decoded, line, offsets[decoded.index], is_glued=is_glued)
         except OverflowError:
             for place in placed:
                 columns.refuse_wide_integers(place.rows)
-            batch = columns.batch(placed, decoded, line, offsets[decoded.index])
+            batch = columns.batch(placed, decoded, line, offsets[decoded.index], is_glued=is_glued)
         if batch.rows.num_rows:
             self.writers.events(spans[0].tally.wire, batch)
         refused = list(decoded.refused)
         for place in placed:
             at = [int(decoded.index[place.first + i]) for i in place.rows.refused]
             refused += [Refused(j, why, lines.line(j)) for j, why in zip(at, place.rows.refused.values(), strict=True)]
-        for one in sorted(refused, key=lambda r: r.index):
-            span = spans[bisect_right(firsts, one.index) - 1]
-            place_of_line = span.first_line + one.index - span.first
-            span.tally.refuse_line(one, place_of_line, int(offsets[one.index]), decoder.redactor)
-        for j, text in decoded.blanks:
-            span = spans[bisect_right(firsts, j) - 1]
-            span.tally.blank(span.first_line + j - span.first, text)
-        hashes = line_hashes(lines, decoded.index)
+        self._refusals(refused, lines, decoded, spans, offsets, decoder)
         redactions = columns.by_row(decoded.redactions, decoded.index)
         for span, place in zip(spans, placed, strict=True):
             span.tally.count(place.rows, place.first, line, hashes, redactions)
+
+    @staticmethod
+    def _refusals(
+        refused: list[Refused], lines: Lines, decoded: Decoded, spans: list[Span], offsets: Ints, decoder: LineDecoder
+    ) -> None:
+        """Tell the tallies of refused and blank lines. A line that several records stand on is refused in part."""
+        firsts = [span.first for span in spans]
+        rejected = {one.index for one in refused}
+        kept = set(lines.numbers(decoded.index[~np.isin(decoded.index, list(rejected))]).tolist())
+        seen: set[int] = set()
+        for one in sorted(refused, key=lambda r: r.index):
+            span = spans[bisect_right(firsts, one.index) - 1]
+            begin, number = lines.numbers(np.array([span.first, one.index])).tolist()
+            is_alone = number not in kept and number not in seen
+            seen.add(number)
+            part = 0 if lines.physical is None else one.index - int(np.searchsorted(lines.physical, number))
+            at = span.first_line + number - begin
+            span.tally.refuse_line(one, at, int(offsets[one.index]), decoder.redactor, part=part, is_alone=is_alone)
+        for j, text in decoded.blanks:
+            span = spans[bisect_right(firsts, j) - 1]
+            begin, number = lines.numbers(np.array([span.first, j])).tolist()
+            span.tally.blank(span.first_line + number - begin, text)

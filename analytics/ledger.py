@@ -165,8 +165,8 @@ def _take(path: Path, rows: Sequence[int]) -> list[Row]:
 
 
 def _with_micros(row: Row) -> Row:
-    for piece in row["runs"] or ():
-        for name in ("first_ts", "last_ts"):
-            if piece[name] is not None:
-                piece[name] = int(pa.scalar(piece[name], pa.timestamp("us", "UTC")).value)
+    for holder, names in ((row, ("began_at",)), *((piece, ("first_ts", "last_ts")) for piece in row["runs"] or ())):
+        for name in names:
+            if holder.get(name) is not None:
+                holder[name] = int(pa.scalar(holder[name], pa.timestamp("us", "UTC")).value)
     return row

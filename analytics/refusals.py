@@ -19,6 +19,7 @@ REASONS: tuple[Reason, ...] = (
     Reason("not_json", "The line is not JSON (or a JSON text that breaks off).", "Look at the writer; the raw bytes are kept."),
     Reason("not_an_object", "The line is JSON, but not an object.", "Each line must be one JSON object."),
     Reason("trailing_text", "A whole JSON object is followed by more text on the same line.", "Look for a writer that lost a newline."),
+    Reason("torn_record", "A record breaks off, and another one begins on the same line.", "A killed writer; the other record is kept."),
     Reason("invalid_utf8", "The line holds bytes that are not UTF-8.", "Re-encode the source, or keep the refusal: raw has the bytes."),
     Reason("nul_byte", "The line holds NUL bytes.", "Usually a torn write after a crash; nothing to read."),
     Reason("line_too_long", "The line is longer than the limit.", "Raise --max-line-bytes."),

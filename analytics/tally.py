@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from analytics.blocks import Lines, Refused, sha256
+from analytics.blocks import Refused, sha256
+from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
 from analytics.wires.base import Context, Rows
 
 RAW_LIMIT = 1 << 20
 MASK = 2**64 - 1
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Piece(msgspec.Struct):
@@ -56,6 +56,7 @@ class Tally:
     refused_lines: int = 0
     blank_lines: int = 0
     redactions: int = 0
+    began_at: int | None = None  # the first time that stands in it, in row order
     pieces: dict[str, Piece] = field(default_factory=dict)
     blanks: list[tuple[int, bytes]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Tally:
 
     def refuse(self, reason: str, detail: str | None, *, line: int | None, offset: int, data: bytes,
                size: int | None = None, digest: str | None = None, run_id: str | None = None,
-               seq: int | None = None, redactor: Redactor | None = None) -> None:  # fmt: skip
+               seq: int | None = None, redactor: Redactor | None = None, part: int = 0) -> None:  # fmt: skip
         """Note a refusal row; `data` is what is kept of the refused bytes."""
         raw, count = redactor.text(data[:RAW_LIMIT]) if redactor else (data[:RAW_LIMIT], 0)
         if redactor and detail:
@@ -80,17 +81,18 @@ class Tally:
         self.redactions += count
         self.refusal_count += 1
         self.refusals.append({
-            "source_id": self.source_id, "path": self.path, "line": line, "part": 0, "byte_offset": offset,
+            "source_id": self.source_id, "path": self.path, "line": line, "part": part, "byte_offset": offset,
             "bytes": len(data) if size is None else size, "reason": reason, "detail": detail, "run_id": run_id,
             "seq": seq, "raw_sha256": digest or sha256(data), "raw": raw, "redactions": count,
         })  # fmt: skip
 
-    def refuse_line(self, refused: Refused, line: int, offset: int, redactor: Redactor | None) -> None:
-        """Note a refused line."""
+    def refuse_line(self, refused: Refused, line: int, offset: int, redactor: Redactor | None, *, part: int = 0,
+                    is_alone: bool = True) -> None:  # fmt: skip
+        """Note a refused line, or a part of one; `is_alone`: nothing else of the line was noted or gave an event."""
         why = refused.refusal
-        self.refused_lines += 1
+        self.refused_lines += is_alone
         self.refuse(why.reason, why.detail, line=line, offset=offset, data=refused.line, run_id=why.run_id,
-                    seq=why.seq, redactor=redactor)  # fmt: skip
+                    seq=why.seq, redactor=redactor, part=part)  # fmt: skip
 
     def blank(self, line: int, text: bytes) -> None:
         """Note a line of white space."""
@@ -105,7 +107,7 @@ class Tally:
         kept = [i for i in range(rows.n) if i not in rows.refused] if rows.refused else range(rows.n)
         if not kept:
             return
-        self.event_lines += len(kept)
+        self.event_lines += distinct(line, first, kept)
         self.events += len(kept) + len(rows.parts)
         if redactions:
             self.redactions += sum(redactions.get(first + i, 0) for i in kept)
@@ -135,7 +137,7 @@ class Tally:
         if piece is None:
             piece = self.pieces[name] = Piece(name, first_line, last_line)
         piece.last_line = last_line
-        piece.lines += len(members)
+        piece.lines += distinct(line, first, members)
         piece.events += len(members)
         is_all = len(members) == rows.n
         total = sum(hashes[first : first + rows.n]) if is_all else sum([hashes[first + i] for i in members])
@@ -145,6 +147,8 @@ class Tally:
             self._sequence(piece, seqs if is_all else [seqs[i] for i in members])
         stamps = rows.columns.get("ts")
         if stamps is not None:
+            if self.began_at is None:
+                self.began_at = _first(stamps, members)
             low, high = _bounds(stamps, None if is_all else members)
             if low is not None and high is not None:
                 piece.first_ts = low if piece.first_ts is None else min(piece.first_ts, low)
@@ -191,8 +195,27 @@ class Tally:
             "tail": self.tail, "redactions": self.redactions + self.tail_redactions, "has_bom": self.has_bom,
             "ends_without_newline": self.ends_without_newline,
             "blanks": [{"line": line, "text": text} for line, text in self.blanks],
-            "skeleton": self.skeleton, "runs": pieces, "resume_state": self.resume_state(), "shape": self.shape,
+            "skeleton": self.skeleton, "began_at": self.began_at, "runs": pieces,
+            "resume_state": self.resume_state(), "shape": self.shape,
         }  # fmt: skip
+
+
+def distinct(line: Ints, first: int, members: Sequence[int] | range) -> int:
+    """How many lines these rows stand on; several records may stand on one, next to each other."""
+    if isinstance(members, range) and len(line) and line[-1] - line[0] == len(line) - 1:
+        return len(members)
+    numbers = line[np.asarray(members, np.int64) + first]
+    return int((np.diff(numbers) != 0).sum()) + 1
+
+
+def _first(stamps: Sequence[int | None] | pa.Array, members: Sequence[int]) -> int | None:
+    """The first of the members' times that is known."""
+    for i in members:
+        at = stamps[i]
+        at = at.as_py() if isinstance(at, pa.Scalar) else at
+        if at is not None:
+            return at if isinstance(at, int) else int(at.value)
+    return None
 
 
 def _bounds(stamps: Sequence[int | None] | pa.Array, members: Sequence[int] | None) -> tuple[int | None, int | None]:
@@ -207,3 +230,14 @@ def line_hashes(lines: Lines, index: Ints) -> list[int]:
     hashed, buffer = xxhash.xxh3_64_intdigest, lines.buffer
     bounds = zip(lines.starts[index].tolist(), lines.ends[index].tolist(), strict=True)
     return [hashed(buffer[start:end]) for start, end in bounds]
+
+
+def key_by_line(rows: Rows, hashes: list[int]) -> None:
+    """Where its wire says so, a record without a key of its own is known by its bytes; `hashes` are the rows' lines'."""
+    if not rows.constants.get("is_line_key"):
+        return
+    own = np.array(hashes, np.uint64).view(np.int64).tolist()
+    said = rows.columns.get("event_key")
+    if said is not None:
+        own = [line if key is None else key for key, line in zip(said, own, strict=True)]
+    rows.columns["event_key"] = own

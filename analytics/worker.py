@@ -17,9 +17,10 @@ import pyarrow as pa
 import xxhash
 
 from analytics import reading, wires
-from analytics.blocks import Decoded, LineDecoder, Lines, Payload, Refused, sha256
+from analytics.blocks import Decoded, LineDecoder, Payload, Refused, sha256
 from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
+from analytics.lines import Lines
 from analytics.redact import Redactor
 from analytics.tally import RAW_LIMIT, Piece, Tally
 from analytics.wires.base import Context, DocumentError, Refusal, Sample
@@ -185,6 +186,7 @@ class Worker:
         tally.line, tally.offset, tally.hasher = prior["lines"] - (prior["pending_bytes"] > 0), offset, hasher
         for name in CARRIED:
             setattr(tally, name, prior[name])
+        tally.began_at = prior.get("began_at")  # ledgers of older lakes have no such column
         tally.redactions -= msgspec.json.decode(saved["tail_redactions"])
         tally.refusal_count = prior["refusals"]
         tally.blanks = [(blank["line"], blank["text"]) for blank in prior["blanks"] or ()]
