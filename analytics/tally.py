@@ -233,7 +233,7 @@ def line_hashes(lines: Lines, index: Ints) -> list[int]:
 
 
 def key_by_line(rows: Rows, hashes: list[int]) -> None:
-    """Where its wire says so, a record without a key of its own is known by its bytes; `hashes` are the rows' lines'."""
+    """Where its wire says so, a record with no key of its own is known by its bytes; `hashes` are the rows' lines'."""
     if not rows.constants.get("is_line_key"):
         return
     own = np.array(hashes, np.uint64).view(np.int64).tolist()
