@@ -57,6 +57,21 @@ class UsageError(RunlakeError):
         """Paths were given and not one of them names anything that exists."""
         return cls(f"Nothing to read at {', '.join(given)}. Give a file, a folder, a quoted glob, or - for stdin.")
 
+    @classmethod
+    def nothing_named(cls, offered: int, command: str) -> UsageError:
+        """No path was given. `offered`: files that `command` would read."""
+        files = "file" if offered == 1 else f"{offered:,} files"
+        offer = f"`{command}` reads the {files} above. Else give" if offered else "Give"
+        return cls(f"Nothing to read was named. {offer} files, folders, a quoted glob, or - for stdin.")
+
+    @classmethod
+    def no_agents(cls, looked_in: Sequence[str], variables: Sequence[str]) -> UsageError:
+        """No agent has left a transcript where agents leave them."""
+        return cls(
+            f"No agent has left transcripts in {', '.join(looked_in)}. "
+            f"Set {' or '.join(variables)} to where they are, or give a path."
+        )
+
 
 class LakeError(RunlakeError):
     """The lake folder is missing, foreign, broken, or of another schema version."""

@@ -50,6 +50,7 @@ REASONS: tuple[Reason, ...] = (
     Reason("compression_ratio", "The file expands beyond the allowed ratio.", "A decompression bomb, or raise --max-ratio."),
     Reason("read_error", "The file could not be read to its end.", "detail has the system's words; ingest it again."),
     Reason("document_malformed", "The file is one JSON document, but not of the shape its wire has.", "detail names the place."),
+    Reason("other_agent", "The file is the transcript of another agent, which no wire here reads.", "detail names the agent; name a --wire to read it nevertheless."),
     Reason("document_too_large", "The document is larger than can be read at once.", "Raise --max-document-bytes."),
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ from analytics.lines import Lines
 from analytics.redact import Redactor
 from analytics.tally import RAW_LIMIT, Piece, Tally
 from analytics.wires.base import Context, DocumentError, Refusal, Sample
+from analytics.wires.lookalikes import RESEMBLED, lookalike
 from analytics.writing import Writers
 
 MAX_LINE_BYTES = 32 << 20
@@ -212,7 +213,12 @@ class Worker:
             head = bytes(block.buffer[block.fill : filled])
             return self.refuse_file(task, opened, record, head, "not_utf8_file", "UTF-16 or UTF-32, not UTF-8")
         is_whole = size < reading.HEAD_BYTES
-        known = self.recognise(reading.take_sample(block.buffer, block.fill, filled, whole=is_whole))
+        sample = reading.take_sample(block.buffer, block.fill, filled, whole=is_whole)
+        known = self.recognise(sample)
+        agent = self.other_agent(sample, known)
+        if agent is not None:
+            head, detail = bytes(block.buffer[block.fill : filled]), f"a transcript of {agent}"
+            return self.refuse_file(task, opened, record, head, "other_agent", detail)
         if known is None:
             record.status, record.reason = "skipped", "no known wire by its content"
             return None
@@ -237,6 +243,12 @@ class Worker:
         if name is None:
             return wires.sniff(sample)
         return name, wires.wire(name).sniff(sample) or wires.BY_NAME[name].shapes[0]
+
+    def other_agent(self, sample: Sample, known: tuple[str, str] | None) -> str | None:
+        """The agent whose transcript this is, where no wire of ours is meant by it."""
+        if self.settings.wire is not None or (known is not None and known[0] not in RESEMBLED):
+            return None
+        return lookalike(sample)
 
     def refuse_file(self, task: ReadTask, opened: reading.Opened, record: FileRecord, head: bytes, reason: str,
                     detail: str) -> Tally:  # fmt: skip
