@@ -162,14 +162,20 @@ class Lake:
         return [file for file, _ in write_folder(rows, Path(folder), Options(format))]
 
     def ingest(
-        self, *paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], **options: Any
+        self, *paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], agents: bool = False, **options: Any
     ) -> IngestReport:  # fmt: skip
-        """Reads what is new at the paths (or lists of paths) into the lake, then looks at the version that has it."""
-        from analytics.ingest import ingest  # noqa: PLC0415 (a reader needs no decoders)
+        """Reads what is new at the paths (or lists of paths) into the lake, then looks at the version that has it.
+
+        `agents`: also what Claude Code and Codex keep in their homes.
+        """
+        from analytics.agents import find_homes  # noqa: PLC0415 (a reader needs no homes)
+        from analytics.ingest import ingest  # noqa: PLC0415 (nor decoders)
 
         given: list[str] = []
         for path in paths:
             given += [os.fspath(path)] if isinstance(path, str | os.PathLike) else [os.fspath(one) for one in path]
+        if agents:
+            given += [home.folder for home in find_homes(wire=options.get("wire"))]
         report = ingest(self.path, given, **options)
         self._move(self.store.latest())
         return report

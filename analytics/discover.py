@@ -18,6 +18,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".log", ".txt")
 COMPRESSED = (".gz", ".zst")
 _TAKEN = tuple(plain + packed for plain in SUFFIXES for packed in ("", *COMPRESSED))
 _LAKE_MARK = "_delta_log"
+_OUTPUTS = "tool-results"  # beside a Claude Code session: what tools printed, be it a transcript, is none of a run
 _SPECIAL = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -147,7 +148,10 @@ class _Search:
             for entry in here:
                 try:
                     if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
+                        if entry.name == _OUTPUTS and os.path.exists(folder + ".jsonl"):
+                            self.result.ignored += len(os.listdir(entry.path))
+                        else:
+                            pending.append(entry.path)
                     elif entry.name.lower().endswith(_TAKEN):
                         self._take_entry(entry)
                     else:

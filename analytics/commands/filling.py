@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +19,7 @@ from analytics.commands.options import (
     LakeOption,
     OutOption,
     Output,
+    State,
     VersionOption,
     emit,
     lake_path,
@@ -38,6 +41,10 @@ def ingest(
         typer.Argument(metavar="PATH…", help="Files, folders, quoted globs, or - for stdin.", show_default=False),
     ] = None,
     lake: LakeOption = None,
+    agents: Annotated[
+        bool,
+        typer.Option("--agents", help="Read what Claude Code and Codex keep in their homes, alone or beside paths."),
+    ] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; all cores by default.")] = None,
     wire: Annotated[
         str | None, typer.Option("--wire", metavar="NAME", help="Read every file as this wire instead of sniffing.")
@@ -75,18 +82,24 @@ def ingest(
     out: OutOption = None,
     formulas: FormulasOption = "escape",
 ) -> None:
-    """Reads streams into the lake, making it if needed. What was read before costs a stat; what grew is read on."""
+    """Reads streams into the lake, making it if needed. What was read before costs a stat; what grew is read on.
+
+    Without a path it reads nothing: it says what --agents would read, and exits 2.
+    """
     from analytics.commands.facts import as_rows
     from analytics.commands.progress import Bar
     from analytics.ingest import ingest as run
     from analytics.wires import BY_NAME
 
-    if not paths:
-        raise UsageError("Nothing to read was named. Give files, folders, a quoted glob, or - for stdin.")
-    if "-" in paths and sys.stdin is None:
-        raise UsageError("Standard input is closed. Pipe a stream into it, or name a file.")
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
+    paths = paths or []
+    if agents:
+        paths = [*paths, *_homes_of_agents(wire, must_exist=not paths)]
+    elif not paths:
+        raise _offer(wire, lake)
+    if "-" in paths and sys.stdin is None:
+        raise UsageError("Standard input is closed. Pipe a stream into it, or name a file.")
     if not any(path == "-" or os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path)) for path in paths):
         raise UsageError.no_source(paths)
     given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
@@ -102,6 +115,36 @@ def ingest(
     emit(as_rows(_closing(done), output), output)
     if strict and (done.refusals_by_reason or done.problems):
         raise typer.Exit(1)
+
+
+def _homes_of_agents(wire: str | None, *, must_exist: bool) -> list[str]:
+    """The folders that --agents reads; says what is in them."""
+    from analytics.agents import AGENTS, find_homes, looked_in
+
+    written = [agent.wire for agent in AGENTS]
+    if wire is not None and wire not in written:
+        raise UsageError(f"--agents reads {' and '.join(written)}, --wire names {wire}. Leave one of the two out.")
+    homes = find_homes(wire=wire)
+    missing = UsageError.no_agents([folder for _, folder in looked_in()], [agent.variable for agent in AGENTS])
+    if not homes and must_exist:
+        raise missing
+    for home in homes:
+        say(str(home))
+    if not homes:
+        say(str(missing))
+    return [home.folder for home in homes]
+
+
+def _offer(wire: str | None, lake: Path | None) -> UsageError:
+    """What an ingest of nothing is answered: what could be read, and how. Not done unasked: transcripts are private."""
+    from analytics.agents import find_homes
+
+    homes = find_homes(wire=wire)
+    for home in homes:
+        say(str(home))
+    named = {"--lake": lake or State.lake, "--wire": wire}
+    switches = [f" {switch} {shlex.quote(str(value))}" for switch, value in named.items() if value is not None]
+    return UsageError.nothing_named(sum(home.files for home in homes), f"runlake ingest --agents{''.join(switches)}")
 
 
 def _terminated(*_: object) -> None:
