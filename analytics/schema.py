@@ -14,7 +14,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Record = Literal["event", "refusal", "source"]
 Type = Literal["text", "int", "float", "bool", "time", "bytes", "texts", "blanks", "pieces"]

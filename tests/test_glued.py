@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from analytics.glued import cuts
 
@@ -26,7 +26,7 @@ RECORDS = st.builds(
 def parts(line: bytes) -> list[bytes]:
     """The line cut where `cuts` says."""
     places = [0, *cuts(line), len(line)]
-    return [line[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [line[start:end] for start, end in itertools.pairwise(places)]
 
 
 @given(st.lists(RECORDS, min_size=1, max_size=4), st.sampled_from([(",", ":"), (", ", ": ")]))

@@ -23,6 +23,10 @@ WIRES: tuple[Row, ...] = (
     Row("metaharness", "analytics.wires.metaharness", ("events",)),
     Row("platonic-core", "analytics.wires.platonic_core", ("record", "ledger", "event")),
     Row("harness-lab", "analytics.wires.harness_lab", ("generic", "events", "export"), documents=("export",)),
+    Row("claude-stream", "analytics.wires.claude_stream", ("stream",)),
+    Row("codex-exec", "analytics.wires.codex_exec", ("items", "msg")),
+    Row("codex-rollout", "analytics.wires.codex_rollout", ("rollout", "bare")),
+    Row("claude-code", "analytics.wires.claude_code", ("session",)),
 )
 BY_NAME: dict[str, Row] = {row.name: row for row in WIRES}
 
