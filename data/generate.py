@@ -1,4 +1,4 @@
-"""Writes the sample corpus of this folder: a few dozen runs over the three wires, and the truth about them.
+"""Writes the sample corpus of this folder: a few dozen runs over all wires, and the truth about them.
 
     python data/generate.py [OUT]        (default: the folder corpus beside this file)
 
@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from makers import harness_lab, metaharness_adapters, platonic_core
+from makers import (
+    claude_code,
+    claude_stream,
+    codex_exec,
+    codex_rollout,
+    harness_lab,
+    metaharness_adapters,
+    platonic_core,
+)  # fmt: skip
 from makers.common import TASKS, Made
 from makers.harness_lab import Plan as Lab
 from makers.metaharness import Plan as Meta
@@ -57,6 +65,7 @@ METAHARNESS: dict[str, list[Meta]] = {
     "b10x/trim-harbour-r0.jsonl": [Meta("b10x", HARBOUR, "b10x-plain", 0, 8, 9, "cut")],
     "b10x/trim-harbour-r1.jsonl": [Meta("b10x", HARBOUR, "b10x-plain", 1, 9, 8, "completed", ("bad:not_json",))],
 }
+TRANSCRIBED = "metaharness/codex/trim-harbour.jsonl"  # its agent's own file is there, too
 
 LATE = ("ok", "ok", "timeout")
 HARNESS_LAB: dict[str, list[Lab]] = {
@@ -101,6 +110,27 @@ PLATONIC_CORE = [
 ]
 
 
+def agents(harness: tuple[str, Made]) -> dict[str, list[Made]]:
+    """The agents' own files: their homes, and what they printed. Some of it is the same work seen twice, and one
+    rollout is of a run that a harness's stream (its file, and the run) shows, too.
+    """
+    session, its_capture = claude_stream.of_a_session()
+    rollout, its_exec = codex_exec.of_a_rollout()
+    file, run = harness
+    own = codex_rollout.of_a_harness(json.loads(run.lines[0])["session_id"], 7)
+    own.truth.is_counted, own.truth.same_run_as = False, file
+    run.truth.same_run_as = f"codex/{codex_rollout.path(own)}"
+    kept = {codex_rollout.path(own): [own.made("closed", is_lower_bound=False)]}
+    sessions = claude_code.long_session() | claude_code.resumed() | claude_code.old() | claude_code.torn() | session
+    folders = {
+        "claude": sessions,
+        "claude-stream": claude_stream.whole() | claude_stream.cut() | its_capture,
+        "codex": codex_rollout.family() | codex_rollout.packed() | rollout | kept,
+        "codex-exec": codex_exec.resumed() | codex_exec.failed() | its_exec,
+    }
+    return {f"{folder}/{name}": made for folder, files in folders.items() for name, made in files.items()}
+
+
 class Corpus:
     """Writes the files and keeps the truth of runs, files and limit windows."""
 
@@ -123,25 +153,27 @@ class Corpus:
             path.write_bytes(pa.Codec("zstd", 9).compress(data, asbytes=True))
         else:
             path.write_bytes(data)
-        lines, refused = sum(len(run.lines) for run in made), sum(run.truth.refused_lines for run in made)
+        lines = sum(len(run.lines) for run in made)
+        refused = sum(run.truth.refused_lines - run.glued for run in made)
         self.files.append(
             {"file": name, "lines": lines, "refused_lines": refused, "pending_bytes": len(made[-1].tail.encode())}
         )
         for run in made:
             run.truth.file = name
             self.runs.append(run.truth.row())
-            for limit, resets_at, percent in run.limits:
-                window = self.windows.setdefault(
-                    (limit, resets_at),
-                    {"limit_id": limit, "resets_at": resets_at, "samples": 0, "peak_used_percent": None, "runs": []},
-                )
+            for limit, resets_at, percent, *minutes in run.limits:
+                unseen: dict[str, Any] = {"limit_id": limit, "resets_at": resets_at}
+                unseen |= {"samples": 0, "peak_used_percent": None, "runs": []}
+                if minutes:
+                    unseen["window_minutes"] = minutes[0]
+                window = self.windows.setdefault((limit, resets_at), unseen)
                 window["samples"] += 1
                 peaks = [peak for peak in (window["peak_used_percent"], percent) if peak is not None]
                 window["peak_used_percent"] = max(peaks, default=None)
                 window["runs"] = sorted({*window["runs"], str(run.truth.run_id)})
 
     def truth(self) -> dict[str, Any]:
-        """Totals by wire and over all; a None counts in `unknown`, never as zero."""
+        """Totals by wire and over all of the runs that count; a None counts in `unknown`, never as zero."""
         totals = {
             wire: total([run for run in self.runs if run["wire"] == wire])
             for wire in sorted({r["wire"] for r in self.runs})
@@ -156,17 +188,19 @@ class Corpus:
 def total(runs: list[dict[str, Any]]) -> dict[str, Any]:
     counted = [
         "input_tokens", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
-        "reasoning_tokens", "requests", "cost_usd", "tool_calls", "denied_calls", "tool_calls_unfinished",
-        "refused_lines",
+        "reasoning_tokens", "cache_write_1h_tokens", "requests", "cost_usd", "tool_calls", "denied_calls",
+        "tool_calls_unfinished", "refused_lines",
     ]  # fmt: skip
-    sums = {name: sum(run[name] for run in runs if run[name] is not None) for name in counted}
+    once = [run for run in runs if run.get("is_counted", True)]
+    sums = {name: sum(run[name] for run in once if run.get(name) is not None) for name in counted}
     sums["cost_usd"] = round(sums["cost_usd"], 6)
-    unknown = {name: sum(run[name] is None for run in runs) for name in counted}
+    unknown = {name: sum(run.get(name) is None for run in once) for name in counted}
     refusals: Counter[str] = Counter()
     for run in runs:
         refusals.update(run["refusals"])
     return {
-        "runs": len(runs), **sums, "unknown": {name: count for name, count in unknown.items() if count},
+        "runs": len(runs), "counted_runs": len(once), **sums,
+        "unknown": {name: count for name, count in unknown.items() if count},
         "refusals": dict(sorted(refusals.items())),
         "completeness": dict(sorted(Counter(run["completeness"] for run in runs).items())),
         "outcome": dict(sorted(Counter(str(run["outcome"]) for run in runs).items())),
@@ -175,8 +209,13 @@ def total(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def write(out: Path) -> dict[str, Any]:
     corpus = Corpus(out)
-    for name, metas in METAHARNESS.items():
-        corpus.save(f"metaharness/{name}", [metaharness_adapters.make(plan) for plan in metas])
+    harness = {
+        f"metaharness/{name}": [metaharness_adapters.make(plan) for plan in metas]
+        for name, metas in METAHARNESS.items()
+    }
+    own = agents((TRANSCRIBED, harness[TRANSCRIBED][0]))
+    for name, runs in harness.items():
+        corpus.save(name, runs)
     for name, labs in HARNESS_LAB.items():
         corpus.save(f"harness-lab/{name}", [harness_lab.make(plan) for plan in labs])
     exported = [harness_lab.make(plan) for plan in EXPORTED]
@@ -184,6 +223,8 @@ def write(out: Path) -> dict[str, Any]:
     for plan in PLATONIC_CORE:
         made = platonic_core.make(plan)
         corpus.save(f"platonic-core/{plan.form}/runs/{made.truth.run_id}.jsonl", [made])
+    for name, runs in own.items():
+        corpus.save(name, runs)
     truth = corpus.truth()
     (out / "truth.json").write_text(json.dumps(truth, indent=1) + "\n")
     return truth

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+# limit, reset, percent; the native wires also tell the length of the window, minutes
+LimitSample = tuple[str, int | None, float | None] | tuple[str, int | None, float | None, int]
 
 TASKS = ("mend-sluice", "sort-ledger", "trim-harbour")
 REASONS = (
@@ -149,6 +151,11 @@ class Truth:
     unfinished_is_exact: bool = True
     refused_lines: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
+    cache_write_1h_tokens: int | None = None
+    parent_run_id: str | None = None
+    same_run_as: str | None = None  # the file of the other view of this run
+    is_counted: bool = True
+    also: dict[str, int] = field(default_factory=dict)
 
     def refuse(self, reason: str) -> None:
         self.refusals[reason] += 1
@@ -164,17 +171,26 @@ class Truth:
             self.tokens_are_lower_bound = tokens_need_the_end and not whole
 
     def row(self) -> dict[str, Any]:
-        return asdict(self) | {"refusals": dict(sorted(self.refusals.items()))}
+        """As it is written; the fields behind `refusals` only where they say something."""
+        made = asdict(self) | {"refusals": dict(sorted(self.refusals.items()))}
+        usual: dict[str, Any] = {
+            "cache_write_1h_tokens": None, "parent_run_id": None, "same_run_as": None, "is_counted": True, "also": {},
+        }  # fmt: skip
+        return {name: value for name, value in made.items() if name not in usual or value != usual[name]}
 
 
 @dataclass(slots=True)
 class Made:
-    """One run as it was written: its lines, an unterminated tail, its truth, its samples of limits."""
+    """One run as it was written: its lines, an unterminated tail, its truth, its samples of limits.
+
+    glued: refused stubs on lines that hold a whole record, too, and so are lines of events.
+    """
 
     lines: list[str]
     truth: Truth
     tail: str = ""
-    limits: list[tuple[str, int | None, float | None]] = field(default_factory=list)
+    limits: list[LimitSample] = field(default_factory=list)
+    glued: int = 0
 
 
 def day(number: int, voice: Voice) -> datetime:
