@@ -10,7 +10,7 @@ import hashlib
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -236,6 +236,8 @@ class Block:
         for place in placed:
             at = [int(decoded.index[place.first + i]) for i in place.rows.refused]
             refused += [Refused(j, why, lines.line(j)) for j, why in zip(at, place.rows.refused.values(), strict=True)]
+        if getattr(decoder.wire, "recovers_glued", False):
+            refused = [with_run(one, decoded, spans, placed) for one in refused]
         self._refusals(refused, lines, decoded, spans, offsets, decoder)
         redactions = columns.by_row(decoded.redactions, decoded.index)
         for span, place in zip(spans, placed, strict=True):
@@ -262,3 +264,21 @@ class Block:
             span = spans[bisect_right(firsts, j) - 1]
             begin, number = lines.numbers(np.array([span.first, j])).tolist()
             span.tally.blank(span.first_line + number - begin, text)
+
+
+def with_run(one: Refused, decoded: Decoded, spans: list[Span], placed: list[columns.Placed]) -> Refused:
+    """The same, with the run of the row before it (or else behind it) in its source, where it names none itself.
+
+    Right where a file belongs to one session, so that what was lost there can be told of a run.
+    """
+    if one.refusal.run_id is not None:
+        return one
+    at = bisect_right([span.first for span in spans], one.index) - 1
+    span, place = spans[at], placed[at]
+    row = int(np.searchsorted(decoded.index, one.index))
+    for near in (row - 1, row):
+        i = near - place.first
+        is_near = 0 <= i < place.rows.n and span.first <= decoded.index[near] < span.last
+        if is_near and i not in place.rows.refused:
+            return Refused(one.index, replace(one.refusal, run_id=place.rows.value("run_id", i)), one.line)
+    return one

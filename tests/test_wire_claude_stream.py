@@ -793,7 +793,7 @@ def test_damaged_records_are_refused_with_their_run_and_nothing_else_is_lost(rea
     found = [(row["line"], row["reason"], row["run_id"]) for row in capture.reading.refusals]
     assert found == [
         (2, "not_json", GARDEN), (3, "malformed", GARDEN), (4, "malformed", GARDEN),
-        (5, "number_out_of_range", GARDEN), (6, "malformed", GARDEN), (7, "invalid_utf8", None),
+        (5, "number_out_of_range", GARDEN), (6, "malformed", GARDEN), (7, "invalid_utf8", GARDEN),
     ]  # fmt: skip
     assert capture.tokens() == [2, 0, 0, 1]
     assert [row["line"] for row in capture.rows if row["end_rule"]] == [1]
