@@ -45,8 +45,10 @@ def read_fixture(specs):
         source = sources.setdefault(source_id, {
             "wire": wire, "source_id": source_id, "revision": 1, "path": f"/streams/{source_id}.jsonl",
             "status": "read", "lines": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
-            "blank_lines": 0, "pending_bytes": 0, "runs": [],
+            "blank_lines": 0, "pending_bytes": 0, "runs": [], "began_at": None,
         })  # fmt: skip
+        if spec.get("pending_bytes"):
+            source["pending_bytes"] = spec["pending_bytes"]
         first = source["lines"] + 1
         good = []
         for number, row in enumerate(spec["rows"], first):
@@ -64,6 +66,8 @@ def read_fixture(specs):
             good.append(some)
         seqs = [some[0]["seq"] for some in good if some[0]["seq"] is not None]
         times = [some[0]["ts"] for some in good if some[0]["ts"] is not None]
+        if source["began_at"] is None and times:
+            source["began_at"] = times[0]
         source["event_lines"] += len(good)
         source["events"] += sum(map(len, good))
         source["runs"].append({
@@ -72,9 +76,10 @@ def read_fixture(specs):
             "first_seq": min(seqs, default=None), "last_seq": max(seqs, default=None),
             "seq_breaks": sum(b != a + 1 for a, b in pairwise(seqs)) if seqs else None,
             "first_ts": min(times, default=None), "last_ts": max(times, default=None),
-            "digest": spec.get("digest", json.dumps(spec["rows"])), "is_shared": False,
+            "digest": spec.get("digest", json.dumps(spec["rows"])), "is_shared": spec.get("is_shared", False),
         })  # fmt: skip
     for source in sources.values():
+        source["lines"] += source["pending_bytes"] > 0
         rows["source"].setdefault(source["wire"], []).append(source)
     return rows
 
