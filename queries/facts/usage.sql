@@ -1,30 +1,34 @@
 -- Token usage
--- row: one model request; or one run where only its total is known; or a cost without tokens (usage_source cost)
+-- row: one model request; or a run or turn where only its total is known; or a cost without tokens (usage_source cost)
 -- from: usage_kept, run_states for exactness
 -- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache
 -- not counted: what usage_kept leaves out: usage_observations shows each row and why
 --   input_tokens is the whole input: uncached + cache_read + cache_write. output_tokens contains reasoning_tokens.
 --   is_side_call rows (a helper model) stand beside the run's tokens, not in them; their cost is part of the run's.
 --   is_lower_bound: the run's total, of which the row is a part, may be higher. ts of a total: its own, else the
---   last time known of its run.
+--   last time known of its run, or of the run that shows the same work.
 CREATE OR REPLACE VIEW usage AS
 WITH gaps AS (
     SELECT run_id
     FROM events
-    WHERE usage_scope = 'delta' AND output_tokens IS NULL AND is_shadow IS NOT TRUE AND is_side_call IS NOT TRUE
+    WHERE usage_scope = 'delta' AND usage_key IS NULL AND output_tokens IS NULL AND is_shadow IS NOT TRUE
+        AND is_side_call IS NOT TRUE
     GROUP BY run_id
 ), placed AS (
     SELECT
         k.* EXCLUDE (ts),
         CASE
             WHEN k.ts IS NOT NULL THEN k.ts
-            WHEN k.usage_scope IN ('final', 'cumulative', 'cost') THEN s.last_seen_at
+            WHEN k.usage_scope IN ('final', 'cumulative', 'turn_total', 'cost') THEN s.dated_at
         END AS ts,
-        CASE k.usage_scope
-            WHEN 'final' THEN false
-            WHEN 'delta' THEN NOT s.is_whole OR g.run_id IS NOT NULL
-            WHEN 'cost' THEN NULL
-            ELSE true
+        CASE
+            WHEN k.usage_scope = 'final' THEN false
+            WHEN k.usage_scope = 'cost' THEN NULL
+            WHEN k.is_final IS NULL AND k.usage_scope = 'delta' THEN NOT s.is_whole OR g.run_id IS NOT NULL
+            WHEN k.is_final IS NULL THEN true
+            WHEN k.usage_scope IN ('turn_total', 'cumulative')
+                THEN NOT k.is_final OR s.completeness IN ('open', 'truncated') OR g.run_id IS NOT NULL
+            ELSE NOT k.is_final OR k.output_tokens IS NULL OR s.damaged_lines > 0 OR s.completeness = 'truncated'
         END AS is_lower_bound,
         s.is_counted
     FROM usage_kept AS k
@@ -32,8 +36,9 @@ WITH gaps AS (
     LEFT JOIN gaps AS g ON g.run_id = k.run_id
 )
 SELECT
-    run_id, wire, request_id, model, ts, CAST(date_trunc('day', ts) AS DATE) AS day, usage_scope AS usage_source,
-    is_side_call, input_tokens, uncached_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
-    output_tokens, reasoning_tokens, input_tokens + output_tokens AS total_tokens, cost_usd, is_lower_bound,
-    is_counted, source_id, line, part, position
+    run_id, wire, request_id, model, effort, speed, ts, CAST(date_trunc('day', ts) AS DATE) AS day,
+    usage_scope AS usage_source, is_side_call, input_tokens, uncached_input_tokens, cache_read_tokens,
+    cache_write_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
+    input_tokens + output_tokens AS total_tokens, cost_usd, is_final, is_lower_bound, is_counted, source_id, line, part,
+    position
 FROM placed;

@@ -1,6 +1,6 @@
 -- Usage as observed
 -- row: one event that holds usage figures, or says that it is usage
--- from: events, beside what usage kept of them
+-- from: events, beside what usage_kept has of them
 -- unknown: NULL = the record did not say; usage_scope NULL = not known how the figures add up
 -- not counted: nothing; is_kept says what usage counts, and why says the reason
 CREATE OR REPLACE VIEW usage_observations AS
@@ -16,12 +16,12 @@ WITH seen AS (
 ), totals AS (
     SELECT run_id, is_side_call IS TRUE AS is_side_call
     FROM seen
-    WHERE usage_scope = 'final' AND is_shadow IS NOT TRUE
+    WHERE usage_scope IN ('final', 'turn_total') AND is_shadow IS NOT TRUE
     GROUP BY run_id, is_side_call IS TRUE
 ), marked AS (
     SELECT seen.*, u.run_id IS NOT NULL AS is_kept, t.run_id IS NOT NULL AS has_total
     FROM seen
-    LEFT JOIN usage_kept AS u ON u.run_id = seen.run_id AND u.position = seen.position
+    LEFT JOIN usage_kept AS u ON u.source_id = seen.source_id AND u.line = seen.line AND u.part = seen.part
     LEFT JOIN totals AS t ON t.run_id = seen.run_id AND t.is_side_call = (seen.is_side_call IS TRUE)
 )
 SELECT
@@ -30,6 +30,9 @@ SELECT
     reasoning_tokens, input_includes_cache, cost_usd, is_kept,
     CASE
         WHEN is_kept AND usage_scope = 'final' THEN 'total of the run'
+        WHEN is_kept AND usage_scope = 'turn_total' THEN 'total of the turn'
+        WHEN is_kept AND usage_scope = 'cumulative' AND usage_key IS NOT NULL
+            THEN 'last running total, less that of the run before it'
         WHEN is_kept AND usage_scope = 'cumulative' THEN 'last running total'
         WHEN is_kept AND usage_scope = 'snapshot' THEN 'largest of the request'
         WHEN is_kept AND usage_scope = 'cost' THEN 'cost without tokens'
@@ -39,6 +42,7 @@ SELECT
         WHEN usage_scope = 'final' THEN 'earlier total of the run'
         WHEN has_total THEN 'replaced by the total of the run'
         WHEN usage_scope = 'cumulative' THEN 'earlier running total'
+        WHEN usage_key IS NOT NULL THEN 'another row of the request counts, here or in another run'
         ELSE 'another row of the request counts'
     END AS why,
     position

@@ -13,5 +13,5 @@ SELECT
     wire, source_id, revision, ingest_id, host, path, shape, status, status_reason, copy_of, size_bytes, mtime_ns,
     inode, compression, bytes_read, digest, lines, event_lines, events, refused_lines, refusals, blank_lines,
     pending_bytes, tail, redactions, is_redacted, has_bom, ends_without_newline, blanks, skeleton, runs,
-    resume_state, first_seen, last_seen, runlake_version
+    resume_state, began_at, first_seen, last_seen, runlake_version
 FROM stored SEMI JOIN newest USING (source_id, revision);

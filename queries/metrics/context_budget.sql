@@ -17,8 +17,12 @@ WITH built AS (
         CAST(attributes->>'$.estimated_tokens.retrieved_context' AS BIGINT) AS retrieved_context,
         CAST(attributes->>'$.estimated_tokens.artifact_summary' AS BIGINT) AS artifact_summary,
         CAST(attributes->>'$.estimated_tokens.policy' AS BIGINT) AS policy,
-        CAST(attributes->>'estimated_tokens_before' AS BIGINT) AS tokens_before,
-        CAST(attributes->>'estimated_tokens_after' AS BIGINT) AS tokens_after,
+        CAST(
+            coalesce((attributes->>'estimated_tokens_before'), (attributes->>'pre_tokens')) AS BIGINT
+        ) AS tokens_before,
+        CAST(
+            coalesce((attributes->>'estimated_tokens_after'), (attributes->>'post_tokens')) AS BIGINT
+        ) AS tokens_after,
         CAST(attributes->>'dropped_turn_start' AS BIGINT) AS dropped_turn_start,
         CAST(attributes->>'dropped_turn_end_exclusive' AS BIGINT) AS dropped_turn_end_exclusive
     FROM events

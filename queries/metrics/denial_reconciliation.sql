@@ -1,6 +1,6 @@
 -- Denials from every side
 -- row: one run that can speak of decisions
--- from: decisions, run_states (what the end record says)
+-- from: decisions, call_groups, run_states (what the end record says)
 -- unknown: census_* NULL = the harness wrote no census; vendor_list NULL = no list of the vendor's
 -- not counted: nothing is added across columns: they are several views of the same calls
 --   decided_*: records of decisions; noticed_denials: records that show a denial (warning, notice, hook, status);
@@ -21,6 +21,8 @@ WITH seen AS (
         FROM decisions
     )
     GROUP BY run_id
+), denied AS (
+    SELECT run_id, count(*) AS denied_calls FROM call_groups WHERE last_denial IS NOT NULL GROUP BY run_id
 ), census AS (
     SELECT
         run_id, wire, adapter, completeness, is_counted, speaks_decisions,
@@ -32,7 +34,7 @@ WITH seen AS (
     FROM run_states
 )
 SELECT
-    c.run_id, c.wire, c.adapter, c.completeness, k.denied_calls,
+    c.run_id, c.wire, c.adapter, c.completeness, coalesce(k.denied_calls, 0) AS denied_calls,
     coalesce(s.decided_allow, 0) AS decided_allow, coalesce(s.decided_deny, 0) AS decided_deny,
     coalesce(s.decided_replace, 0) AS decided_replace, coalesce(s.decided_abstain, 0) AS decided_abstain,
     coalesce(s.decided_ask, 0) AS decided_ask, coalesce(s.noticed_denials, 0) AS noticed_denials,
@@ -42,5 +44,5 @@ SELECT
     c.census_denied = coalesce(s.decided_deny, 0) AS census_agrees, c.is_counted
 FROM census AS c
 LEFT JOIN seen AS s ON s.run_id = c.run_id
-LEFT JOIN run_counts AS k ON k.run_id = c.run_id
+LEFT JOIN denied AS k ON k.run_id = c.run_id
 WHERE c.speaks_decisions;

@@ -11,7 +11,8 @@ WITH sums AS (
         run_id, wire, model, day, is_side_call, is_counted, count(*) AS usage_rows,
         sum(input_tokens) AS input_tokens, sum(uncached_input_tokens) AS uncached_input_tokens,
         sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
-        sum(cache_write_1h_tokens) AS cache_write_1h_tokens, sum(output_tokens) AS output_tokens,
+        sum(cache_write_5m_tokens) AS cache_write_5m_tokens, sum(cache_write_1h_tokens) AS cache_write_1h_tokens,
+        sum(output_tokens) AS output_tokens,
         sum(reasoning_tokens) AS reasoning_tokens, sum(TRY_CAST(cost_usd AS DECIMAL(18, 10))) AS cost,
         bool_or(is_lower_bound) AS is_lower_bound
     FROM usage
@@ -23,6 +24,7 @@ SELECT
     CAST(uncached_input_tokens AS BIGINT) AS uncached_input_tokens,
     CAST(cache_read_tokens AS BIGINT) AS cache_read_tokens,
     CAST(cache_write_tokens AS BIGINT) AS cache_write_tokens,
+    CAST(cache_write_5m_tokens AS BIGINT) AS cache_write_5m_tokens,
     CAST(cache_write_1h_tokens AS BIGINT) AS cache_write_1h_tokens,
     CAST(output_tokens AS BIGINT) AS output_tokens,
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,

@@ -1,11 +1,11 @@
 -- Warnings
 -- row: one warning or error record
--- from: events of kinds warning and error
+-- from: incidents of kinds warning and error
 -- unknown: NULL = the record did not say
 -- not counted: retries (see retries)
 CREATE OR REPLACE VIEW warnings AS
 SELECT
     run_id, wire, ts, kind, status AS code, message, reason, call_id, tool, decision, event, source_id, line,
     position
-FROM events
-WHERE kind IN ('warning', 'error') AND is_shadow IS NOT TRUE;
+FROM incidents
+WHERE kind IN ('warning', 'error');

@@ -3,7 +3,7 @@
 -- from: coverage
 -- unknown: none: this is where unknown is counted
 -- not counted: runs with is_counted false
--- by: none
+-- by: type
 -- params: since, until, wire, run
 -- picture: bar question answered wire
 CREATE OR REPLACE VIEW report_coverage AS

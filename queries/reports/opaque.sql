@@ -1,5 +1,5 @@
 -- Opaque records
--- row: one record that the harness could not read
+-- row: one record that the harness, or its wire here, does not know
 -- from: opaque_records
 -- unknown: NULL = the harness did not say
 -- not counted: nothing
@@ -7,6 +7,6 @@
 -- params: since, until, wire, run
 -- picture: none
 CREATE OR REPLACE VIEW report_opaque AS
-SELECT run_id, vendor_type, vendor_subtype, digest, source_line, path, line, ts
+SELECT run_id, wire, event, vendor_type, vendor_subtype, digest, source_line, path, line, ts
 FROM opaque_records
 ORDER BY run_id, position;

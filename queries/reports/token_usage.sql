@@ -3,7 +3,7 @@
 -- from: token_usage_by_model
 -- unknown: model NULL = not named; a figure NULL = no record says it
 -- not counted: runs with is_counted false
--- by: run, model, day, wire, variant, task
+-- by: run, model, day, wire, variant, task, directory
 -- params: since, until, wire, run
 -- picture: bar model total_tokens
 CREATE OR REPLACE VIEW report_token_usage AS

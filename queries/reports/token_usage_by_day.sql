@@ -3,7 +3,7 @@
 -- from: token_usage_by_day
 -- unknown: day NULL = no time known; a figure NULL = no record says it
 -- not counted: runs with is_counted false, tokens of side calls
--- by: run, model, day, wire, variant, task
+-- by: run, model, day, wire, variant, task, directory
 -- params: since, until, wire, run
 -- picture: column day total_tokens
 CREATE OR REPLACE VIEW report_token_usage_by_day AS

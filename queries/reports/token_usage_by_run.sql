@@ -3,7 +3,7 @@
 -- from: run_metrics
 -- unknown: a figure NULL = no record says it
 -- not counted: tokens of side calls (their cost is counted); is_counted false = another run shows the same work
--- by: run, model, day, wire, variant, task
+-- by: run, model, day, wire, variant, task, directory
 -- params: since, until, wire, run
 -- picture: bar run_id total_tokens
 CREATE OR REPLACE VIEW report_token_usage_by_run AS

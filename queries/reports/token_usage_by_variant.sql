@@ -3,7 +3,7 @@
 -- from: run_metrics
 -- unknown: variant NULL = the wire or the start record names none; a figure NULL = no record says it
 -- not counted: runs with is_counted false, tokens of side calls (their cost is counted)
--- by: run, model, day, wire, variant, task
+-- by: run, model, day, wire, variant, task, directory
 -- params: since, until, wire, run
 -- picture: bar variant total_tokens
 CREATE OR REPLACE VIEW report_token_usage_by_variant AS

@@ -3,7 +3,7 @@
 -- from: run_metrics
 -- unknown: adapter NULL = not named; a figure NULL = no record says it
 -- not counted: runs with is_counted false, tokens of side calls (their cost is counted)
--- by: run, model, day, wire, variant, task
+-- by: run, model, day, wire, variant, task, directory
 -- params: since, until, wire, run
 -- picture: bar wire total_tokens
 CREATE OR REPLACE VIEW report_token_usage_by_wire AS
