@@ -68,6 +68,14 @@ class Block:
         with memoryview(self.buffer) as view:
             return self.fill + reading.fill(stream, view[self.fill : self.fill + reading.HEAD_BYTES])
 
+    def more(self, stream: reading.Stream, filled: int) -> int:
+        """Read on behind what `begin` read, as far as the block goes; it stands at the block's beginning then."""
+        start = self.fill
+        self.flush()
+        filled = self.cut_beginning(start, filled) if start else filled
+        with memoryview(self.buffer) as view:
+            return filled + reading.fill(stream, view[filled : self.size])
+
     def cut_beginning(self, size: int, filled: int) -> int:
         """Forget the first bytes that `begin` read; returns where what is left of them ends."""
         self.buffer[self.fill : filled - size] = self.buffer[self.fill + size : filled]

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-MAX_TRIES = 4096
+LOOKS = 32  # how often a line is looked through before it is given up; a torn record may nest deep
 OPENING = re.compile(r'\{\s*"')
 DECODER = json.JSONDecoder()
 
@@ -23,10 +23,11 @@ def cuts(line: bytes) -> list[int]:
     """
     text = line.decode("latin-1").rstrip(" \t\r")
     starts: list[int] = []
-    at, tries = len(text) - len(text.lstrip(" \t")), 0
+    at, budget = len(text) - len(text.lstrip(" \t")), LOOKS * len(text)
     is_found = False
     while at < len(text):
-        end = _record_end(text, at)
+        end, seen = _record_end(text, at)
+        budget -= seen
         if end is not None:
             starts.append(at)
             is_found = True
@@ -34,10 +35,10 @@ def cuts(line: bytes) -> list[int]:
             continue
         starts.append(at)
         for opening in OPENING.finditer(text, at + 1):
-            tries += 1
-            if tries > MAX_TRIES:
-                return []
-            end = _record_end(text, opening.start())
+            if budget < 0:
+                return starts[1:] if is_found else []
+            end, seen = _record_end(text, opening.start())
+            budget -= seen
             if end is not None and (end == len(text) or text[end] == "{"):
                 at = opening.start()
                 break
@@ -46,13 +47,16 @@ def cuts(line: bytes) -> list[int]:
     return starts[1:] if is_found else []
 
 
-def _record_end(text: str, start: int) -> int | None:
-    """Where the record that begins here ends; None if none does."""
+def _record_end(text: str, start: int) -> tuple[int | None, int]:
+    """Where the record that begins here ends (None if none does), and how much of the text was looked at."""
     found: Any
     if not text.startswith("{", start):
-        return None
+        return None, 0
     try:
         found, end = DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return end if isinstance(found, dict) and "type" in found else None
+    except json.JSONDecodeError as error:
+        is_cut = error.msg.startswith("Unterminated")  # its place is where the string begins, not where it was left
+        return None, (len(text) if is_cut else error.pos) - start
+    except RecursionError:
+        return None, len(text) - start
+    return (end if isinstance(found, dict) and "type" in found else None), end - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -18,10 +19,15 @@ from analytics.wires.base import Sample
 HEAD_BYTES = 256 << 10
 PIECE_BYTES = 1 << 20
 SNIFF_OBJECTS = 8
+MANY_OBJECTS = 2000  # looked at where the first few tell nothing
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_OPENING = re.compile(r"\s*\{\s*")
+_MEMBER = re.compile(r'"([^"\\]{1,80})"\s*:\s*')
+_COMMA = re.compile(r"\s*,\s*")
+_VALUES = json.JSONDecoder()
 _KEY = re.compile(rb'"([A-Za-z_]{1,40})"\s*:')
 
 
@@ -209,14 +215,19 @@ def looks_like_utf16(head: bytes) -> bool:
     return len(probe) >= 16 and (not any(probe[1::2]) or not any(probe[0::2])) and any(probe)
 
 
-def take_sample(buffer: bytes | bytearray, start: int, stop: int, *, whole: bool) -> Sample:
+def take_sample(
+    buffer: bytes | bytearray, start: int, stop: int, *, whole: bool, objects: int = SNIFF_OBJECTS
+) -> Sample:
     """The beginning of a source, buffer[start:stop], for sniffing. `whole`: that is all of it."""
-    objects: list[Mapping[str, Any]] = []
+    found: list[Mapping[str, Any]] = []
     others = lines = 0
     at = start + len(BOM) if buffer.startswith(BOM, start, stop) else start
-    while at < stop and len(objects) < SNIFF_OBJECTS:
+    while at < stop and len(found) < objects:
         end = buffer.find(b"\n", at, stop)
         if end < 0 and not whole:
+            begun = begun_object(bytes(buffer[at:stop]))
+            if begun and (found or others):  # alone it may as well be the beginning of a document
+                found.append(begun)
             break
         end = stop if end < 0 else end
         line = buffer[at:end].strip()
@@ -226,16 +237,42 @@ def take_sample(buffer: bytes | bytearray, start: int, stop: int, *, whole: bool
         lines += 1
         obj = _parse(line)
         if isinstance(obj, dict):
-            objects.append(obj)
+            found.append(obj)
         else:
             others += 1
-    if not objects:
+    if not found:
         text = bytes(buffer[start:stop]).removeprefix(BOM)
         if text.lstrip()[:1] == b"{":
             keys = {key.decode() for key in _KEY.findall(text[:65536])}
-            return Sample([dict.fromkeys(keys)], others, is_document=True)
-    is_document = whole and lines == 1 and len(objects) == 1
-    return Sample(objects, others, is_document=is_document)
+            return Sample([dict.fromkeys(keys) | begun_object(text)], others, is_document=True)
+    is_document = whole and lines == 1 and len(found) == 1
+    return Sample(found, others, is_document=is_document)
+
+
+def begun_object(text: bytes) -> dict[str, Any]:
+    """What a JSON object that is cut off says before the cut; empty if it is none, or says nothing whole."""
+    return _begun(text.decode("latin-1"), 0)[0]
+
+
+def _begun(text: str, at: int) -> tuple[dict[str, Any], int]:
+    """The members of the object that begins here, and where it was left."""
+    said: dict[str, Any] = {}
+    opened = _OPENING.match(text, at)
+    at = opened.end() if opened else len(text)
+    while member := _MEMBER.match(text, at):
+        at = member.end()
+        try:
+            said[member[1]], at = _VALUES.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            inside, _ = _begun(text, at)
+            if inside:
+                said[member[1]] = inside
+            break
+        comma = _COMMA.match(text, at)
+        if comma is None:
+            break
+        at = comma.end()
+    return said, at
 
 
 def _parse(line: bytes | bytearray) -> Any:

@@ -204,7 +204,9 @@ class Session:
     def _make(self, wanted: set[str]) -> None:
         for name, relation in self._relations.items():
             if name in wanted and name not in self._made:
-                self._cursor(None).execute(relation.text)
+                # bound when it is asked for: binding all of them takes seconds
+                text = relation.text.replace(f"VIEW {name} AS", f"VIEW {name} WITH (DEFER_BINDING) AS", 1)
+                self._cursor(None).execute(text)
                 self._made.add(name)
 
     def _no_relation(self, error: duckdb.Error) -> RunlakeError:

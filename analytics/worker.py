@@ -215,6 +215,12 @@ class Worker:
         is_whole = size < reading.HEAD_BYTES
         sample = reading.take_sample(block.buffer, block.fill, filled, whole=is_whole)
         known = self.recognise(sample)
+        if known is None and lookalike(sample) is None:  # a long first line, or much that is none of a wire's
+            if not is_whole:
+                filled = block.more(opened.stream, filled)
+                is_whole = filled < block.size
+            sample = reading.take_sample(block.buffer, block.fill, filled, whole=is_whole, objects=reading.MANY_OBJECTS)
+            known = self.recognise(sample)
         agent = self.other_agent(sample, known)
         if agent is not None:
             head, detail = bytes(block.buffer[block.fill : filled]), f"a transcript of {agent}"
@@ -248,7 +254,7 @@ class Worker:
         """The agent whose transcript this is, where no wire of ours is meant by it."""
         if self.settings.wire is not None or (known is not None and known[0] not in RESEMBLED):
             return None
-        return lookalike(sample)
+        return lookalike(sample, is_known=known is not None)
 
     def refuse_file(self, task: ReadTask, opened: reading.Opened, record: FileRecord, head: bytes, reason: str,
                     detail: str) -> Tally:  # fmt: skip

@@ -70,3 +70,13 @@ def test_places(line: bytes, expected: list[int]) -> None:
 
 def test_long_hopeless_line_ends_soon() -> None:
     assert cuts(b'{"a' * 100_000) == []
+
+
+def test_deep_torn_line_ends_soon() -> None:
+    torn = b'{"type":"user","x":' + b'{"a":' * 800 + b'"' + b"x" * 2_000_000
+    assert cuts(torn) == []
+
+
+def test_many_small_objects_in_a_stub_hide_no_record() -> None:
+    stub = b'{"type":"user","x":[' + b",".join([b'{"a":1}'] * 6000) + b',{"t'
+    assert cuts(stub + b'{"type":"assistant"}') == [len(stub)]

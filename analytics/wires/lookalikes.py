@@ -25,13 +25,19 @@ DOCUMENTS: tuple[tuple[str, frozenset[str]], ...] = (
     ("OpenCode", frozenset({"sessionID", "messageID"})),
     ("OpenCode", frozenset({"sessionID", "modelID", "providerID"})),
 )
+FRAMED_AS_OURS = frozenset({"Cursor", "Qwen Code"})
 PI_ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution"})
 
 
-def lookalike(sample: Sample) -> str | None:
-    """The display name of the agent whose transcript this is, if it is none of ours."""
+def lookalike(sample: Sample, *, is_known: bool = False) -> str | None:
+    """The display name of the agent whose transcript this is, if it is none of ours.
+
+    `is_known`: a wire of ours takes it for its own. Then a few foreign rows among many are rows that a log holds; but
+    streams of Cursor and Qwen Code have the very frame of Claude's, and one row tells.
+    """
     for agent, is_its in AGENTS.items():
-        if any(is_its(row) for row in sample.objects):
+        rows = sum(map(is_its, sample.objects))
+        if rows and (not is_known or agent in FRAMED_AS_OURS or rows * 2 >= len(sample.objects)):
             return agent
     if is_cursor_frame(sample.objects):
         return "Cursor"
