@@ -19,6 +19,7 @@ COMPRESSED = (".gz", ".zst")
 _TAKEN = tuple(plain + packed for plain in SUFFIXES for packed in ("", *COMPRESSED))
 _LAKE_MARK = "_delta_log"
 _OUTPUTS = "tool-results"  # beside a Claude Code session: what tools printed, be it a transcript, is none of a run
+_NOTES = ".meta.json"
 _SPECIAL = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -152,6 +153,8 @@ class _Search:
                             self.result.ignored += len(os.listdir(entry.path))
                         else:
                             pending.append(entry.path)
+                    elif entry.name.endswith(_NOTES) and os.path.exists(entry.path.removesuffix(_NOTES) + ".jsonl"):
+                        self.result.ignored += 1  # what Claude Code notes of a subagent's file beside it
                     elif entry.name.lower().endswith(_TAKEN):
                         self._take_entry(entry)
                     else:

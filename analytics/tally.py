@@ -35,6 +35,7 @@ class Piece(msgspec.Struct):
     seq_breaks: int = 0
     first_ts: int | None = None
     last_ts: int | None = None
+    first_key: int | None = None
     digest: str = "0" * 16
     is_shared: bool = False
     newest_seq: int | None = None  # the last one read, to see the next break; not a column
@@ -153,6 +154,8 @@ class Tally:
             if low is not None and high is not None:
                 piece.first_ts = low if piece.first_ts is None else min(piece.first_ts, low)
                 piece.last_ts = high if piece.last_ts is None else max(piece.last_ts, high)
+        if piece.first_key is None and (keys := rows.columns.get("event_key")) is not None:
+            piece.first_key = next((keys[i] for i in members if keys[i] is not None), None)
         shared = rows.constants.get("is_shared_run")
         piece.is_shared = piece.is_shared or bool(shared)
         return piece

@@ -181,12 +181,12 @@ class Session(File):
 class Capture(File):
     """What `claude -p --output-format stream-json` prints."""
 
-    def __init__(self, session: str, *, model: str = SONNET, version: str = "2.1.100") -> None:
+    def __init__(self, session: str, *, model: str = SONNET, version: str = "2.1.100", process: int = 1) -> None:
         super().__init__()
-        self.session, self.model, self.version = session, model, version
+        self.session, self.model, self.version, self.process = session, model, version, process
 
     def row(self, kind: str, **fields: Any) -> Self:
-        name = f"capture/{self.session}/{len(self.rows)}"
+        name = f"capture/{self.session}/{self.process}/{len(self.rows)}"
         made = {"type": kind, **fields, "session_id": self.session}
         return self.add(made | {"uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, name))})
 

@@ -37,7 +37,7 @@ def capture(k: str, *, result: bool = True) -> Capture:
 
 def resumed(k: str) -> Capture:
     """Another process of the session, with totals of its own."""
-    one = Capture(f"{k}-s").init().answer(f"{k}-m3", usage(2, 1))
+    one = Capture(f"{k}-s", process=2).init().answer(f"{k}-m3", usage(2, 1))
     return one.ended(usage(2, 25), {SONNET: model_usage(2, 25)})
 
 

@@ -33,7 +33,7 @@ def report(
         list[str] | None, typer.Argument(metavar="[NAME]…", help="Which; none = the main ones.", show_default=False)
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="WHAT", help="Grouped by this, where the report can be.")
+        list[str] | None, typer.Option("--by", metavar="WHAT", help="Grouped by this, where the report can be.")
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -54,9 +54,15 @@ def report(
 
     output = Output(format_, out, formulas)
     wanted = names or list(MAIN_REPORTS)
+    if by and len(by) > 1:
+        raise UsageError(
+            f"A report is grouped by one thing at a time, not by {' and '.join(by)}. Give one --by, or group as you "
+            'like with `runlake sql "FROM token_usage SELECT day, model, … GROUP BY ALL"`.'
+        )
+    grouping = by[0] if by else None
     with opened(lake, at) as source:
         filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
-        rows = {name: source.report(name, by, where=where, **filters) for name in wanted}
+        rows = {name: source.report(name, grouping, where=where, **filters) for name in wanted}
         options.tell_left_out(source, **filters)
         if len(rows) == 1:
             emit(rows[wanted[0]], output)

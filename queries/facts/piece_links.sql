@@ -6,11 +6,11 @@
 --   not depend on what one asks for
 --   Runs of different wires that state the same session_id are views of one session (a run that states none is the view
 --   of its own run id); two runs of one wire are two processes. So are a run and those that name its requests by its
---   own ids. Of several views that of the highest view_rank is the best (a harness states none: 30). is_counted is
---   false where better views stand for the whole run: a harness for the session it names (is_replaced), else views
---   that show each of its requests. A subagent's run goes with its session. What runs share belongs to the lowest
---   place: the oldest source first (one without times has those of same_run_as), then the one that ends first, then by
---   run id. apart: the run, if it is not counted; it owns what it shows apart from all others.
+--   own ids. Of several views that of the highest view_rank is the best (a harness states none: 30; one that knows no
+--   tokens stands behind those that do). is_counted is false where better views stand for the whole run: a harness for
+--   the session it names, else views that show each of its requests; is_replaced, where the best of them is a harness.
+--   A subagent's run goes with its session. What runs share belongs to the lowest place: the oldest source first (one without times has those of same_run_as), then the
+--   one that ends first, then by run id. apart: the run, if it is not counted; it owns what it shows apart from others.
 CREATE OR REPLACE VIEW piece_links AS
 WITH pieces AS (
     FROM run_pieces WHERE NOT is_copy
@@ -27,12 +27,24 @@ WITH pieces AS (
         WHERE e.kind IN ('run.started', 'run.ended')
     )
     GROUP BY run_id
+), metered AS (
+    SELECT p.run_id
+    FROM stored_events AS e JOIN pieces AS p ON p.source_id = e.source_id AND p.wire_run_id = e.run_id
+    WHERE (e.usage_key IS NOT NULL OR e.usage_scope = 'turn_total') AND e.is_shadow IS NOT TRUE
+        AND (e.input_tokens IS NOT NULL OR e.output_tokens IS NOT NULL)
+    GROUP BY p.run_id
 ), views AS (
     SELECT
         r.run_id, r.wire, coalesce(s.session_id, r.run_id) AS session_id, CAST(s.view_rank AS INTEGER) AS view_rank,
-        coalesce(CAST(s.view_rank AS INTEGER), 30) AS rank, s.parent_run_id
+        CASE
+            WHEN s.view_rank IS NULL THEN 30
+            WHEN s.view_rank < 30 AND m.run_id IS NULL THEN CAST(s.view_rank AS INTEGER) - 15
+            ELSE CAST(s.view_rank AS INTEGER)
+        END AS rank,
+        s.parent_run_id
     FROM (SELECT run_id, min(wire) AS wire FROM pieces GROUP BY run_id) AS r
     LEFT JOIN stated AS s ON s.run_id = r.run_id
+    LEFT JOIN metered AS m ON m.run_id = r.run_id
 ), keyed AS NOT MATERIALIZED (
     SELECT
         p.run_id, e.usage_key, e.usage_scope, p.piece * 1000000000000000 + e.line * 1000000 + e.part AS position
@@ -101,9 +113,9 @@ WITH pieces AS (
     GROUP BY about
 ), judged AS (
     SELECT
-        v.run_id, v.wire, v.session_id, v.view_rank, v.parent_run_id, b.other_run_id AS same_run_as,
-        b.is_replaced IS TRUE AS is_replaced,
-        b.is_replaced IS NOT TRUE AND (a.about IS NULL OR n.about IS NOT NULL) AS is_counted
+        v.run_id, v.session_id, v.view_rank, v.parent_run_id, b.other_run_id AS same_run_as,
+        b.is_replaced IS NOT TRUE AND (a.about IS NULL OR n.about IS NOT NULL) AS is_counted,
+        b.other_rank >= 30 AND (b.is_replaced OR (a.about IS NOT NULL AND n.about IS NULL)) AS is_replaced
     FROM views AS v
     LEFT JOIN ranked AS b ON b.run_id = v.run_id AND b.place = 1
     LEFT JOIN (SELECT about FROM members WHERE is_own) AS a ON a.about = v.run_id
@@ -111,7 +123,8 @@ WITH pieces AS (
 ), states AS (
     SELECT
         j.run_id, j.session_id, j.view_rank, j.is_counted AND s.run_id IS NULL AS is_counted,
-        j.is_replaced OR s.is_replaced IS TRUE AS is_replaced, coalesce(j.same_run_as, s.same_run_as) AS same_run_as,
+        j.is_replaced IS TRUE OR s.is_replaced IS TRUE AS is_replaced,
+        coalesce(j.same_run_as, s.same_run_as) AS same_run_as,
         dense_rank() OVER (ORDER BY j.run_id) AS run_number
     FROM judged AS j
     LEFT JOIN judged AS s

@@ -3,8 +3,9 @@
 -- from: events that say how their figures add up (usage_scope), usage_requests
 -- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache;
 --   cache_write_5m_tokens NULL = not known how long the cache keeps what was written
--- not counted: rows that a total of the run replaces, all but the fullest of the rows of one request (the later of
---   equal ones), all but the last running total, requests that another run owns (usage_requests), shadows.
+-- not counted: second copies of a record in a run (event_key), rows that a total of the run replaces, all but the
+--   fullest of the rows of one request (the later of equal ones), all but the last running total, requests that another
+--   run owns (usage_requests), shadows.
 --   is_kept false: a request whose tokens a total holds; it counts as a request, not as usage. input_tokens is the
 --   whole input: uncached + cache_read + cache_write. source_id, line and part are where the figures stand. A running
 --   total of a series of runs (usage_key) counts less the last total of the run before it in the order of totals; where
@@ -14,7 +15,8 @@ WITH observed AS (
     SELECT
         wire, run_id, source_id, line, part, position, request_id, usage_key, usage_scope, model, effort, speed, ts,
         input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
-        input_includes_cache, cost_usd, is_side_call IS TRUE AS is_side_call, usage_is_final AS is_final
+        input_includes_cache, cost_usd, is_side_call IS TRUE AS is_side_call, usage_is_final AS is_final,
+        event_key
     FROM events
     WHERE usage_scope IS NOT NULL AND is_shadow IS NOT TRUE
         AND (usage_key IS NULL OR usage_scope NOT IN ('snapshot', 'delta'))
@@ -38,6 +40,11 @@ WITH observed AS (
         END AS may_count
     FROM observed AS o
     LEFT JOIN run_totals AS t ON t.run_id = o.run_id AND t.is_side_call = o.is_side_call
+), totals_once AS (
+    FROM placed WHERE may_count AND usage_scope <> 'snapshot' AND event_key IS NULL
+    UNION ALL
+    FROM (FROM placed WHERE may_count AND usage_scope <> 'snapshot' AND event_key IS NOT NULL)
+    QUALIFY row_number() OVER (PARTITION BY run_id, event_key, part ORDER BY position) = 1
 ), last_of_series AS (
     FROM observed
     WHERE usage_scope = 'cumulative' AND usage_key IS NOT NULL
@@ -69,8 +76,7 @@ WITH observed AS (
         wire, run_id, source_id, line, part, position, request_id, usage_scope, model, effort, speed, ts, input_tokens,
         cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens,
         input_includes_cache, cost_usd, is_side_call, is_final, NULL AS requests, true AS is_kept
-    FROM placed
-    WHERE may_count AND usage_scope <> 'snapshot'
+    FROM totals_once
     UNION ALL
     SELECT
         wire, run_id, source_id, line, part, position, request_id, usage_scope, model, effort, speed, ts, input_tokens,

@@ -5,11 +5,13 @@
 -- not counted: refusals of second copies of a run, and of runs outside the filters
 CREATE OR REPLACE VIEW refusals AS
 WITH pieces AS (
-    SELECT source_id, wire_run_id, run_id, piece, is_copy OR NOT is_selected AS is_dropped FROM run_pieces
+    SELECT source_id, wire_run_id, run_id, piece, is_beginning, is_copy OR NOT is_selected AS is_dropped
+    FROM run_pieces
 ), only_run AS (
     SELECT
         source_id, count(*) AS pieces, min(wire_run_id) AS wire_run_id, bool_and(is_dropped) AS is_dropped
     FROM pieces
+    WHERE NOT is_beginning
     GROUP BY source_id
 )
 SELECT

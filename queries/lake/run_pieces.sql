@@ -5,7 +5,8 @@
 -- not counted: sources that are skipped, or copies of another source; is_copy marks a run read twice
 --   The same run id in several pieces: the same content is one run (all but one piece are copies); sequence numbers
 --   that do not overlap are one run in pieces; pieces that overlap are different runs, and the later by first time
---   (then by running total, then by content) is named '#2', '#3' ('##2' where the wire itself calls a run so). A wire
+--   (then by running total, then by content) is named '#2', '#3' ('##2' where the wire itself calls a run so); pieces
+--   that begin with the same record (first_key) are of one process, the shorter a part of the longer. A wire
 --   that spreads one run over sources says is_shared: never split, and never the '#2'. is_beginning: lines before the
 --   first that names a run; they belong to that run. is_cut: it stands last in a source that ends inside a line.
 CREATE OR REPLACE VIEW run_pieces AS
@@ -13,8 +14,8 @@ WITH every_piece AS (
     SELECT
         wire, source_id, p.run_id AS wire_run_id, p.first_line AS first_line, p.last_line AS last_line,
         p.lines AS lines, p.events AS events, p.first_seq AS first_seq, p.last_seq AS last_seq,
-        p.seq_breaks AS seq_breaks, p.first_ts AS first_ts, p.last_ts AS last_ts, p.digest AS digest,
-        p.is_shared IS TRUE AS is_shared, began_at, pending_bytes > 0 AS has_tail,
+        p.seq_breaks AS seq_breaks, p.first_ts AS first_ts, p.last_ts AS last_ts,
+        p.first_key AS first_key, p.digest AS digest, p.is_shared IS TRUE AS is_shared, began_at, pending_bytes > 0 AS has_tail,
         p.run_id = wire || '-' || source_id AS is_nameless
     FROM (
         SELECT wire, source_id, began_at, pending_bytes, unnest(runs) AS p
@@ -63,12 +64,21 @@ WITH every_piece AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS island
     FROM spans
-), lanes AS (
-    SELECT *, CASE WHEN is_shared OR is_copy THEN 0 ELSE row_number() OVER (
-        PARTITION BY wire, wire_run_id, is_shared, is_copy, island
-        ORDER BY first_ts NULLS LAST, running_total NULLS LAST, digest, source_id
-    ) END AS lane
+), processes AS (
+    SELECT
+        *, coalesce(CAST(first_key AS VARCHAR), digest) AS process,
+        CASE WHEN first_key IS NULL THEN source_id ELSE '' END AS process_source,
+        CASE
+            WHEN first_key IS NULL THEN first_ts
+            ELSE min(first_ts) OVER (PARTITION BY wire, wire_run_id, is_shared, is_copy, island, first_key)
+        END AS process_ts
     FROM islands
+), lanes AS (
+    SELECT *, CASE WHEN is_shared OR is_copy THEN 0 ELSE dense_rank() OVER (
+        PARTITION BY wire, wire_run_id, is_shared, is_copy, island
+        ORDER BY process_ts NULLS LAST, running_total NULLS LAST, process, process_source
+    ) END AS lane
+    FROM processes
 ), lane_starts AS (
     SELECT
         *,
@@ -91,8 +101,8 @@ WITH every_piece AS (
         wire, source_id, wire_run_id, first_line, last_line, lines, events, first_seq, last_seq, seq_breaks, first_ts,
         last_ts, digest, is_shared, began_at, has_tail, is_nameless, number, is_copy, lane_ts AS run_first_ts,
         CASE WHEN is_copy THEN NULL ELSE row_number() OVER (
-            PARTITION BY wire_run_id, is_copy, number ORDER BY first_seq NULLS LAST, first_ts NULLS LAST, digest,
-            source_id
+            PARTITION BY wire_run_id, is_copy, number ORDER BY first_seq NULLS LAST, first_ts NULLS LAST, lines,
+            digest, source_id
         ) - 1 END AS piece
     FROM numbered
 ), candidates AS (

@@ -28,6 +28,7 @@ SELECT
     f.completeness, f.requests, f.requests_not_final, f.input_tokens, f.uncached_input_tokens, f.cache_read_tokens,
     f.cache_write_tokens, f.output_tokens, f.reasoning_tokens, f.total_tokens, f.tokens_are_lower_bound, f.cost_usd,
     f.tool_calls, f.denied_calls, p.total_tokens AS parent_total_tokens,
+    p.tokens_are_lower_bound AS parent_tokens_are_lower_bound,
     CAST(f.total_tokens AS DOUBLE) / CAST(nullif(p.total_tokens + a.total_tokens, 0) AS DOUBLE) * 100 AS share_percent,
     f.working_directory, f.is_counted
 FROM children AS c
