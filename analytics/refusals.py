@@ -24,7 +24,7 @@ REASONS: tuple[Reason, ...] = (
     Reason("nul_byte", "The line holds NUL bytes.", "Usually a torn write after a crash; nothing to read."),
     Reason("line_too_long", "The line is longer than the limit.", "Raise --max-line-bytes."),
     Reason("too_deep", "The line nests deeper than the decoder goes.", "No known wire nests this deep; look at the writer."),
-    Reason("number_out_of_range", "A counter is negative, fractional or does not fit 64 bits.", "Look at the writer."),
+    Reason("number_out_of_range", "A counter is negative, fractional, beyond 10^15 tokens, or does not fit 64 bits.", "Look at the writer."),
     Reason("unknown_format", "The line carries no format tag, or one of another format or version.", "A newer wire version needs a newer runlake."),
     Reason("unknown_event", "The line names an event the wire does not have.", "A newer wire version needs a newer runlake."),
     Reason("malformed", "A known event does not fit its shape: a field is missing or has another type.", "detail names the field."),

@@ -58,7 +58,11 @@ EVENT: tuple[Column, ...] = (
     # ties
     Column("call_id", "text", "The tool call, as the wire names it."),
     Column("call_occurrence", "int", "1, or n for the n-th time the run opens this call id."),
-    Column("call_scope", "text", "Where the call id is unique: NULL = in the run; else over all runs of that scope."),
+    Column(
+        "call_scope",
+        "text",
+        "Where the call id is unique: NULL = in the run; else over all runs of that scope (claude, codex, a session, a thread).",
+    ),
     Column("parent_call_id", "text", "The call (of a subagent) this event belongs under."),
     Column("turn_id", "text", "The turn, as the wire names it."),
     Column("step", "int", "The wire's step counter."),

@@ -266,7 +266,9 @@ class TestDamage:
     """Rows that are not what they should be."""
 
     @pytest.mark.parametrize(
-        "value", [-1, 0.5, 2**63, -(2**70), 1e300], ids=["negative", "fraction", "wide", "low", "huge"]
+        "value",
+        [-1, 0.5, 10**15 + 1, 2**63 - 1, 2**63, -(2**70), 1e300],
+        ids=["negative", "fraction", "beyond all use", "64 bits", "wide", "low", "huge"],
     )
     @pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "cache_read_input_tokens"])
     def test_counters_out_of_range(self, reader: Reader, name: str, value: float) -> None:
@@ -277,6 +279,15 @@ class TestDamage:
     def test_split_out_of_range(self, reader: Reader) -> None:
         usage = {"cache_creation_input_tokens": 5, "cache_creation": {"ephemeral_1h_input_tokens": -5}}
         assert read(reader, [answer("a"), answer("a", usage)]).reasons() == [(2, "number_out_of_range")]
+
+    def test_the_largest_counter(self, reader: Reader) -> None:
+        """Nine thousand such rows still add up in 64 bits; two of 2**63 - 1 do not."""
+        usage = {"input_tokens": 10**15, "cache_creation_input_tokens": 10**15, "cache_creation": {}}
+        reading = read(reader, [answer("a", usage | {"cache_creation": {"ephemeral_1h_input_tokens": 10**15}})])
+        assert reading.reasons() == []
+        assert says(only(reading, part=0), input_tokens=10**15, cache_write_1h_tokens=10**15)
+        beyond = usage | {"cache_creation": {"ephemeral_1h_input_tokens": 10**15 + 1}}
+        assert read(reader, [answer("a"), answer("b", beyond)]).reasons() == [(2, "number_out_of_range")]
 
     def test_whole_floats_are_whole(self, reader: Reader) -> None:
         reading = read(reader, [answer("a", {"input_tokens": 12.0, "output_tokens": 1e3}), answer("b")])
@@ -553,6 +564,44 @@ class TestInterruptions:
         content = [result("t1", self.STOP[1]), {"type": "text", "text": self.STOP[1]}]
         reading = read(reader, [answer([call("Bash", "t1")]), prompt(content)])
         assert [(r["call_id"], r["status"]) for r in rows(reading, kind="tool.finished")] == [("t1", "interrupted")]
+
+
+class TestCallScopes:
+    """Over which runs a call id names one call."""
+
+    @pytest.mark.parametrize(
+        ("call_id", "scope"),
+        [("toolu_1", "claude"), ("srvtoolu_1", "claude"), ("c" * 20, "claude"), ("c" * 19, "claude:s-1"),
+         ("functions.Bash:0", "claude:s-1"), ("call_1", "claude:s-1"), ("0", "claude:s-1")],
+    )  # fmt: skip
+    def test_by_the_id(self, reader: Reader, call_id: str, scope: str) -> None:
+        """The call as the first block and as a later one, its result, and an interruption that ends it."""
+        blocks = [call("Bash", call_id), {"type": "text", "text": "x"}, call("Bash", call_id)]
+        made = [answer(blocks), prompt([result(call_id, "a"), result(call_id, "b")]), answer(blocks, id="msg_a2"),
+                prompt("[Request interrupted by user]")]  # fmt: skip
+        found = [row for row in read(reader, made).events if row["kind"] in ("tool.requested", "tool.finished")]
+        assert len(found) == 7
+        assert {(row["call_id"], row["call_scope"]) for row in found} == {(call_id, scope)}
+
+    def test_a_call_without_an_id_has_none(self, reader: Reader) -> None:
+        reading = read(reader, [answer([{"type": "tool_use", "name": "Bash"}])])
+        assert says(only(reading, kind="tool.requested"), call_id=None, call_scope=None)
+
+    def test_short_ids_are_of_their_run(self, reader: Reader) -> None:
+        """A subagent counts from 0 again; its progress rows and its own file are one run."""
+        asked = answer([call("Bash", "functions.Bash:0")])
+        nested = {"type": "assistant", "message": asked["message"]}
+        data = {"type": "agent_progress", "agentId": "a1", "message": nested}
+        nameless = {key: value for key, value in asked.items() if key != "sessionId"}
+        made = [asked, asked | {"agentId": "a1"}, one({"type": "progress", "data": data}),
+                one({"type": "progress", "data": data}, agentId="a2"), asked | {"sessionId": "s-2", "agentId": "a3"},
+                nameless, asked | {"sessionId": "s-2"}]  # fmt: skip
+        found = [(r["run_id"], r["call_scope"]) for r in rows(read(reader, made), kind="tool.requested")]
+        assert found == [
+            ("s-1", "claude:s-1"), ("s-1/a1", "claude:s-1/a1"), ("s-1/a1", "claude:s-1/a1"),
+            ("s-1/a1", "claude:s-1/a1"), ("s-2/a3", "claude:s-2/a3"), ("s-2/a3", "claude:s-2/a3"),
+            ("s-2", "claude:s-2"),
+        ]  # fmt: skip
 
 
 class TestRuns:

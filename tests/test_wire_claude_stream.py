@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 from analytics import wires
 from analytics.refusals import NAMES
 from analytics.schema import EVENT, KINDS, TOPICS, USAGE_SCOPES
-from analytics.wires.base import Context, Refusal, Sample
+from analytics.wires.base import Context, Refusal, Sample, key64
 from analytics.wires.claude_stream import WIRE
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -109,7 +109,7 @@ class Capture:
         assert {row["usage_scope"] for row in self.rows} <= {None, *USAGE_SCOPES}
         assert {topic for row in self.rows for topic in (row["speaks"] or "").split()} <= set(TOPICS)
         assert {row["reason"] for row in reading.refusals} <= NAMES
-        assert not any(row["event_key"] for row in self.rows)
+        assert not any(row["event_key"] for row in self.rows if row["kind"] == "run.started")
 
     def runs(self):
         return sorted({row["run_id"] for row in self.rows})
@@ -621,7 +621,64 @@ def test_denials_are_united_by_call(read):
     decided = {row["call_id"]: row["decided_by"] for row in capture.of(evidence="result_text")}
     assert decided == {"c1": "human", "c2": "policy"}
     assert [row["tool"] for row in capture.of("tool.decided")] == ["Bash", "Edit", "Bash"]
-    assert {row["call_scope"] for row in capture.rows if row["call_id"]} == {"claude"}
+    assert {row["call_scope"] for row in capture.rows if row["call_id"]} == {f"claude:{GARDEN}"}
+
+
+@pytest.mark.parametrize(
+    ("key", "scope"),
+    [("toolu_1", "claude"), ("srvtoolu_1", "claude"), ("c" * 20, "claude"), ("c" * 19, "claude:"),
+     ("functions.Bash:0", "claude:"), ("call_1", "claude:")],
+)  # fmt: skip
+def test_a_short_call_id_is_of_its_session(key, scope, read):
+    """Two sessions of one gateway: with one scope for all, the second session's call would be a copy of the first's."""
+
+    def session(name):
+        asked = {"subtype": "can_use_tool", "tool_name": "Edit", "tool_use_id": key}
+        reply = {"subtype": "success", "request_id": "r", "response": {"behavior": "deny"}}
+        return [
+            init(name), answer("m1", call(key), text("a"), call(key), session=name),
+            line("control_request", name, request_id="r", request=asked),
+            line("control_response", name, response=reply),
+            line("system", name, subtype="permission_denied", tool_use_id=key),
+            told(done(key), done(key), session=name), answer("m2", call(key), session=name),
+            told("[Request interrupted by user]", session=name),
+            result(session=name, permission_denials=[{"tool_name": "Bash", "tool_use_id": key}]),
+        ]  # fmt: skip
+
+    capture = read(*session(GARDEN), *session(CLOCK))
+    for name in (GARDEN, CLOCK):
+        found = [row for row in capture.of(run=name) if row["call_id"] or row["call_scope"]]
+        assert [row["kind"] for row in found] == [
+            *["tool.requested"] * 2, "tool.decided", "approval", "tool.decided", *["tool.finished"] * 2,
+            "tool.requested", "tool.finished", "tool.decided",
+        ]  # fmt: skip
+        assert {(row["call_id"], row["call_scope"]) for row in found} == {
+            (key, scope if scope == "claude" else scope + name)
+        }
+
+
+def test_records_are_known_by_their_uuid(read):
+    """A copy of a capture, or a longer one, has the same keys; a record without a uuid has none."""
+    made = [
+        init(uuid="u-1"), answer("m1", text("a"), call("c1"), usage=used(1), uuid="u-2"), told(done("c1"), uuid=""),
+        told("b", uuid=7), {"type": "tea_break", "uuid": "u-3"}, b"plain", partial("ping") | {"uuid": "u-4"},
+        result({BIG: spent(1)}, uuid="u-5"),
+    ]  # fmt: skip
+    capture = read(*made)
+    assert {(row["line"], row["event_key"]) for row in capture.rows if row["kind"] != "run.started"} == {
+        (1, key64(b"u-1")), (2, key64(b"u-2")), (3, None), (4, None), (5, key64(b"u-3")), (6, None),
+        (7, key64(b"u-4")), (8, key64(b"u-5")),
+    }  # fmt: skip
+    assert [row["event_key"] for row in capture.of("run.started")] == [None]
+    assert len([row for row in capture.rows if row["event_key"] == key64(b"u-2")]) == 2
+    again = read(*made, init(uuid="u-6"))
+    assert [row["event_key"] for row in again.rows][: len(capture.rows)] == [row["event_key"] for row in capture.rows]
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_no_two_records_of_a_capture_are_one(path, read):
+    keys = [row["event_key"] for row in read(path=path).rows if row["part"] == 0 and row["event_key"] is not None]
+    assert len(keys) == len({*keys})
 
 
 def test_a_control_reply_decides_the_call_that_was_asked_about(read):
@@ -797,6 +854,16 @@ def test_damaged_records_are_refused_with_their_run_and_nothing_else_is_lost(rea
     ]  # fmt: skip
     assert capture.tokens() == [2, 0, 0, 1]
     assert [row["line"] for row in capture.rows if row["end_rule"]] == [1]
+
+
+@pytest.mark.parametrize(("figure", "is_read"), [(10**15, True), (10**15 + 1, False), (2**63 - 1, False)])
+def test_a_counter_beyond_all_use_is_refused(figure, is_read, read):
+    capture = read(
+        init(), answer("m1", text("a"), usage=used(figure)), started("m2", used(1, figure)),
+        partial("message_delta", usage={"output_tokens": figure}), result({BIG: spent(out=figure)}),
+    )  # fmt: skip
+    found = [(row["line"], row["reason"], row["run_id"]) for row in capture.reading.refusals]
+    assert found == ([] if is_read else [(n, "number_out_of_range", GARDEN) for n in range(2, 6)])
 
 
 def test_a_refused_first_line_does_not_take_the_runs_statements_with_it(read):

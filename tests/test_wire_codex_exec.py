@@ -441,6 +441,12 @@ def test_text_that_is_not_utf8_keeps_its_bytes(tmp_path):
         ('{"type":"turn.completed","usage":{"input_tokens":"7"}}', "malformed"),
         ('{"type":"turn.completed","usage":{"input_tokens":-7}}', "number_out_of_range"),
         ('{"type":"turn.completed","usage":{"output_tokens":99999999999999999999}}', "number_out_of_range"),
+        ('{"type":"turn.completed","usage":{"output_tokens":1000000000000001}}', "number_out_of_range"),
+        ('{"type":"turn.completed","usage":{"cached_input_tokens":9223372036854775807}}', "number_out_of_range"),
+        (
+            '{"id":"0","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":1000000000000001}}}}',
+            "number_out_of_range",
+        ),
         (
             '{"id":"0","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":-1}}}}',
             "number_out_of_range",
@@ -453,6 +459,37 @@ def test_a_broken_row_is_refused_with_its_run(read, line, reason):
     got = read(START, line, '{"type":"turn.started"}')
     assert [(row["line"], row["reason"], row["run_id"]) for row in got.reading.refusals] == [(2, reason, "t-1")]
     assert [row["line"] for row in got.rows if row["part"] == 0] == [1, 3]
+
+
+def test_the_largest_counter(read):
+    """Nine thousand such rows still add up in 64 bits; two of 2**63 - 1 do not."""
+    got = read(START, '{"type":"turn.completed","usage":{"input_tokens":1000000000000000}}')
+    assert got.totals("t-1") == [[10**15, None, None, None]]
+
+
+def test_half_a_surrogate_pair_costs_nothing(read):
+    """The end of a call was refused with its line, so the call stayed unfinished."""
+    cut, done = "cut \ud83d here", {"status": "completed", "exit_code": 0}
+    got = read(
+        START, item("started", command=cut), item("completed", aggregated_output=cut, **done),
+        item("completed", "agent_message", text=cut), message("exec_command_begin", call_id="c", command=[cut]),
+        message("exec_command_end", call_id="c", stdout=cut, exit_code=3), json.dumps({"prompt": cut}),
+        json.dumps({"level": "info", "msg": cut}), json.dumps(cut), json.dumps({"type": "tide", "text": cut}),
+        json.dumps({"workdir": "/shed", "model": cut}),
+    )  # fmt: skip
+    assert got.reading.reasons() == []
+    assert got.finished("t-1") == {"item_0": ("completed", False, 0), "c": (None, True, 3)}
+    assert [(row["line"], row["event"], row["text_chars"]) for row in got.rows if row["text_chars"]] == [
+        (4, "item.completed/agent_message", 10), (7, "prompt", 10), (8, "plain_text", len(got.at(8)["payload"])),
+        (9, "plain_text", len(json.dumps(cut))),
+    ]  # fmt: skip
+    assert (got.at(10)["kind"], got.at(11)["event"]) == ("opaque", "config_summary")
+    assert "\\ud83d" in got.at(4)["payload"]
+
+
+def test_a_row_that_is_cut_is_refused_whatever_it_holds(read):
+    got = read(START, '{"type":"item.completed","item":{"text":"\\ud83d', "{not json \\ud83d", "say \\ud83d")
+    assert [(row["line"], row["reason"]) for row in got.reading.refusals] == [(2, "not_json")]
 
 
 def test_a_row_of_an_unknown_type_is_never_refused(read):

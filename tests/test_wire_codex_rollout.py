@@ -286,7 +286,14 @@ class TestMeter:
 
     @pytest.mark.parametrize(
         ("figure", "reason"),
-        [(-1, "number_out_of_range"), (1.5, "number_out_of_range"), (2**63, "number_out_of_range"), ("9", "malformed")],
+        [
+            (-1, "number_out_of_range"),
+            (1.5, "number_out_of_range"),
+            (10**15 + 1, "number_out_of_range"),
+            (2**63 - 1, "number_out_of_range"),
+            (2**63, "number_out_of_range"),
+            ("9", "malformed"),
+        ],
     )
     def test_a_broken_counter_is_refused_and_moves_nothing(self, figure, reason):
         file = File().spend(*A)
@@ -296,6 +303,10 @@ class TestMeter:
             (2, reason, file.thread)
         ]
         assert read.figures() == [A, B]
+
+    def test_the_largest_counter(self):
+        """Nine thousand such rows still add up in 64 bits; two of 2**63 - 1 do not."""
+        assert File().count((10**15, 0, 0, 0), None).read().figures() == [(10**15, 0, 0, 0)]
 
 
 def parent_of(*, turns=True):
@@ -722,10 +733,38 @@ class TestCalls:
             ("a", "exec_command"), ("b", "apply_patch"), ("e", "tool_search"),
         ]  # fmt: skip
         calls = read.of("tool.requested") + read.of("tool.finished")
-        assert {row["call_scope"] for row in calls} == {"codex"}
+        assert {row["call_scope"] for row in calls} == {f"codex:{file.thread}"}
         assert {row["turn_id"] for row in calls} == {uuid7(1)}
         assert {row["model"] for row in read.of("tool.requested")} == {"gpt-5.3-codex"}
         assert list(read.state.open) == ["c", "d"]
+
+    @pytest.mark.parametrize(
+        ("call", "scope"),
+        [("call_" + "x" * 15, "codex"), ("call_" + "x" * 14, "codex:root"), ("call_1", "codex:root"),
+         ("functions.Bash:0", "codex:root")],
+    )  # fmt: skip
+    def test_a_short_id_is_of_the_thread_where_it_began(self, call, scope):
+        """`codex` for all: calls of two sessions of one gateway would be one. A fork's copy is its parent's call."""
+        running = "Process running with session ID 3\nOutput:\n"
+        over = "Process exited with code 0\nOutput:\n"
+        root = File(id="root").call(call).out(call, running).call("p" * 20, "write_stdin", session_id=3)
+        root.out("p" * 20, over).event("item_completed", item={"id": call, "status": "declined"})
+        root.event("guardian_assessment", target_item_id=call, status="denied").call(call, "b").out(call, running)
+        root.event("exec_command_end", call_id=call, exit_code=0)
+        root.item("custom_tool_call", call_id=call, status="declined")
+        fork = File(100, id="fork", forked_from_id="root").replay(root, metas=False).call(call)
+        second = File(200, id="second", forked_from_id="fork").meta("fork", forked_from_id="root").meta("root")
+        second.call(call)
+        for file, calls in ((root, 10), (fork, 11), (second, 1)):
+            rows = [row for row in file.read(step=1).rows if row.get("call_id") == call]
+            assert (len(rows), {row["call_scope"] for row in rows}) == (calls, {scope})
+        other = File(300, id="other").call(call).read().one("tool.requested")
+        assert other["call_scope"] == scope.replace("root", "other")
+
+    def test_a_short_id_of_a_file_without_a_meta(self):
+        file = File()
+        file.rows = file.call("a").rows[1:]
+        assert file.read().one("tool.requested")["call_scope"] == "codex:codex-rollout-src"
 
     def test_a_search_without_an_id_is_no_call(self):
         file = File().item("web_search_call", status="completed", action={"type": "search"})
@@ -738,7 +777,7 @@ class TestCalls:
 
     def test_an_output_without_a_call_stays_one(self):
         row = File().out("left").read().one("tool.finished")
-        assert (row["call_id"], row["call_scope"], "tool" in row) == ("left", "codex", False)
+        assert (row["call_id"], row["call_scope"], "tool" in row) == ("left", f"codex:{uuid7(0)}", False)
 
     @pytest.mark.parametrize("kind", ["function_call", "function_call_output", "custom_tool_call"])
     def test_a_call_without_an_id_is_refused(self, kind):
@@ -750,7 +789,7 @@ class TestCalls:
         file = File().call("c").event("exec_command_end", call_id="c", exit_code=-1, status="declined").out("c", "no")
         read = file.read()
         row = read.one("tool.decided")
-        assert (row["call_id"], row["call_scope"], row["decision"]) == ("c", "codex", "deny")
+        assert (row["call_id"], row["call_scope"], row["decision"]) == ("c", f"codex:{file.thread}", "deny")
         assert (row["evidence"], row["reason"], "decided_by" in row) == ("item_status", "declined", False)
         assert "is_error" not in read.one("tool.finished")
 
@@ -1141,6 +1180,33 @@ class TestFixtures:
             "codex-rollout",
             "bare" if "bare" in path.name else "rollout",
         )
+
+    @pytest.mark.parametrize("shape", ["rollout", "bare"])
+    def test_half_a_surrogate_pair_costs_nothing(self, reader, tmp_path, shape):
+        """The output of a call was refused with its line, so the call stayed open."""
+        file = File().call("a").out("a", "cut \ud83d here").call("b").out("b", "\ude80")
+        file.call("c").out("c", "\ud83d\ude80")
+        rows = file.rows if shape == "rollout" else [row["payload"] for row in file.rows]
+        if shape == "bare":
+            rows[0] = {"id": file.thread, "timestamp": stamp(0), "instructions": None}
+        data = b"".join(line + b"\n" for line in lines_of(rows))
+        assert data.count(b"\\ud83d") == 2
+        path = tmp_path / "cut.jsonl"
+        path.write_bytes(data)
+        _, reading = reader.read(path)
+        check_conservation(reading)
+        assert (reading.source["shape"], reading.reasons()) == (shape, [])
+        assert rebuild(reading) == data
+        ended = [row for row in reading.events if row["kind"] == "tool.finished"]
+        assert [(row["call_id"], row["text_chars"]) for row in ended] == [("a", 10), ("b", 1), ("c", 1)]
+        assert "\\ud83d" in ended[0]["payload"]
+
+    def test_what_else_is_wrong_is_still_refused(self, reader, tmp_path):
+        whole = lines_of(File().out("a", "cut \ud83d here").rows)
+        path = tmp_path / "broken.jsonl"
+        path.write_bytes(b"\n".join([*whole, whole[1][:-3], whole[1] + b"x", whole[1].replace(b'"a"', b"NaN"), b""]))
+        _, reading = reader.read(path)
+        assert reading.reasons() == [(3, "not_json"), (4, "not_json"), (5, "not_json")]
 
     @pytest.mark.parametrize("name", ["family-fork.jsonl", "restart.jsonl", "background.jsonl"])
     def test_a_file_that_grows(self, reader, tmp_path, name):

@@ -7,6 +7,7 @@ around a bad line.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +20,12 @@ import xxhash
 MESSAGE_CHARS = 500
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_INT = 2**63 - 1
+# Of one token counter, and far beyond any account's (a thread's total of 3.2e9 is the largest known): a greater one is
+# damage, and a few of the size of MAX_INT would overflow every sum over the lake.
+MAX_TOKENS = 10**15
+# Of this length a call id is the vendor's and random; shorter ones are counted anew by each gateway or session
+# ("functions.Bash:0", "call_1").
+UNIQUE_CALL_CHARS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +184,32 @@ def key64(data: bytes) -> int:
     """The signed 64-bit xxh3 of some bytes: how lake-wide identities fit an integer column."""
     key = xxhash.xxh3_64_intdigest(data)
     return key - (1 << 64) if key >> 63 else key
+
+
+def loose(line: bytes) -> Any | None:
+    """The line as Python reads JSON: halves of surrogate pairs pass, and counters written as 12.0 are whole. None: it
+    is no JSON.
+    """
+    try:
+        return json.loads(line, parse_float=number)
+    except (ValueError, RecursionError):
+        return None
+
+
+def mended(line: bytes) -> bytes | None:
+    """JSON for the decoder in place of a line whose only faults `loose` lets pass (clients cut long texts by UTF-16
+    units); half a pair becomes a question mark.
+    """
+    try:
+        return json.dumps(json.loads(line, parse_float=number), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return None
+
+
+def number(text: str) -> int | float:
+    """A number with a point; whole where nothing stands behind it."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def clip(text: str | None) -> str | None:

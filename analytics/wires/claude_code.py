@@ -7,13 +7,12 @@ files and a file may hold several. The format has no end marker and no gauge of 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from analytics.wires.base import Context, Refusal, Rows, Sample, Wire
+from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, loose, mended
 from analytics.wires.claude_code_lines import CONVERSATION, KNOWN, METADATA, Line, State, run_of
 from analytics.wires.claude_code_rows import NAME, Filler
 from analytics.wires.claude_messages import word
@@ -65,17 +64,14 @@ class ClaudeCode:
         """
         if refusal.reason not in MENDABLE:
             return None
-        try:
-            obj = json.loads(line, parse_float=number)
-        except (ValueError, RecursionError):
-            return None
+        obj = loose(line)
         kind = word(obj.get("type")) if type(obj) is dict else None
-        if kind is None:
+        if obj is None or kind is None:
             return None
         if kind not in KNOWN:
             return envelope(kind, obj)
         try:
-            return DECODER.decode(json.dumps(obj, ensure_ascii=False).encode("utf-8", "replace"))
+            return DECODER.decode(mended(line) or b"")
         except msgspec.MsgspecError:
             return None
 
@@ -90,12 +86,6 @@ def envelope(kind: str, obj: Mapping[str, Any]) -> Line:
         uuid=word(obj.get("uuid")), timestamp=obj.get("timestamp"), cwd=obj.get("cwd"),
         git_branch=obj.get("gitBranch"), version=obj.get("version"), entrypoint=obj.get("entrypoint"),
     )  # fmt: skip
-
-
-def number(text: str) -> int | float:
-    """A number with a point; whole where nothing stands behind it."""
-    value = float(text)
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def is_row(obj: Mapping[str, Any]) -> bool:

@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 from analytics.wires.base import attributes, clip
-from analytics.wires.claude_code_lines import Line, Nested, Run
+from analytics.wires.claude_code_lines import Line, Nested, Run, run_of
 from analytics.wires.claude_messages import (
     Block,
     Message,
+    call_scope,
     decider,
     is_interruption,
     raw,
@@ -19,7 +20,6 @@ from analytics.wires.claude_messages import (
     word,
 )
 
-SCOPE = "claude"  # call ids are the vendor's, so the call of a copy is the same call
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 TEXTS = frozenset({"text", "image", "document"})
@@ -39,17 +39,22 @@ def block_columns(block: Block, role: str, run: Run, denial: str | None = None) 
         if call_id:
             run.open[call_id] = tool
             run.latest.append(call_id)
-        return {"kind": "tool.requested", "call_id": call_id, "tool": tool, "call_scope": SCOPE}
+        return {"kind": "tool.requested"} | of_call(call_id, tool, run)
     if kind.endswith("tool_result"):
         call_id, is_error = word(block.tool_use_id), block.is_error is True
-        said = finished(call_id, run.open.pop(call_id, None) if call_id else None)
+        said = finished(call_id, run.open.pop(call_id, None) if call_id else None, run)
         return said | {"is_error": is_error} | (verdict(block, denial) if is_error or denial else {})
     return {"kind": "opaque", "event": f"{role}/{kind}" if kind else role}
 
 
-def finished(call_id: str | None, tool: str | None) -> Columns:
+def finished(call_id: str | None, tool: str | None, run: Run) -> Columns:
     """The end of a call."""
-    return {"kind": "tool.finished", "call_id": call_id, "tool": tool, "call_scope": SCOPE}
+    return {"kind": "tool.finished"} | of_call(call_id, tool, run)
+
+
+def of_call(call_id: str | None, tool: str | None, run: Run) -> Columns:
+    """Which call a fact is about."""
+    return {"call_id": call_id, "call_scope": call_scope(call_id, run_of(run.session, run.agent)), "tool": tool}
 
 
 def length(text: Any) -> int | None:

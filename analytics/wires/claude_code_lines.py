@@ -91,7 +91,8 @@ class Line(Nested, rename="camel", kw_only=True, gc=False):
 class Run(Struct, omit_defaults=True):
     """What the rows so far say of one run in this source."""
 
-    agent: tuple[str, str] | None = None  # of a subagent: its session and its own name
+    session: str  # of a subagent the one it works in
+    agent: str | None = None  # the subagent's name
     is_begun: bool = False  # its first row is there
     is_started: bool = False  # so is the first one that tells of it
     open: dict[str, str | None] = {}  # calls without a result yet: id → tool

@@ -13,7 +13,6 @@ from msgspec import UNSET
 
 from analytics.wires.base import Refusal, Rows, attributes, clip, key64, times
 from analytics.wires.claude_code_blocks import (
-    SCOPE,
     Columns,
     block_columns,
     compaction,
@@ -30,6 +29,7 @@ from analytics.wires.claude_messages import (
     Block,
     Message,
     Usage,
+    call_scope,
     is_interruption,
     kept_an_hour,
     raw,
@@ -44,6 +44,7 @@ VIEW_RANK = 10
 SPEAKS = "tokens results decisions clock"
 MESSAGES = frozenset({"assistant", "user"})
 NO_USAGE = Usage()
+Words = list[str | None]
 
 
 class Filler:
@@ -57,8 +58,8 @@ class Filler:
         self.kinds = ["system"] * n
         self.texts: tuple[list[int], list[int]] = [], []  # places and characters
         self.answers: tuple[list[int], list[Message], list[str | None], list[Any]] = [], [], [], []
-        self.calls: tuple[list[int], list[str], list[str | None]] = [], [], []
-        self.results: tuple[list[int], list[str | None], list[str | None], list[bool]] = [], [], [], []
+        self.calls: tuple[list[int], list[str], Words, Words] = [], [], [], []
+        self.results: tuple[list[int], Words, Words, Words, list[bool]] = [], [], [], [], []
 
     def name(self, made_up: str) -> tuple[list[str], int]:
         """The run of each row. Rows that name none belong to the run before, the first ones to the first that is named;
@@ -81,17 +82,17 @@ class Filler:
         """The run of a session or its subagent, remembered if it is new."""
         run_id = run_of(session_id, agent_id)
         if run_id not in self.state.runs:
-            self.state.runs[run_id] = Run((session_id, agent_id) if agent_id else None)
+            self.state.runs[run_id] = Run(session_id, agent_id or None)
         return run_id
 
     def read(self) -> Rows:
         """All rows, then their columns."""
         runs = self.state.runs
-        run, known = Run(), ""
+        run, known = Run(""), ""
         for i, o in enumerate(self.objs):
             run_id = self.run_ids[i]
             if run_id != known:
-                run, known = runs.setdefault(run_id, Run()), run_id  # a new one is the one made up
+                run, known = runs.setdefault(run_id, Run(run_id)), run_id  # a new one is the one made up
             kind = o.type
             if kind in MESSAGES:
                 message = o.message
@@ -111,7 +112,7 @@ class Filler:
         self.columns()
         return self.rows
 
-    def introduce(self, i: int, o: Line, run: Run, run_id: str, parent_call_id: str | None = None) -> None:
+    def introduce(self, i: int, o: Line, run: Run, run_id: str) -> None:
         """What the run's stream can speak of, on its first row; what it is, beside the first row that tells."""
         said: Columns = {"end_rule": "none", "speaks": SPEAKS}
         if not run.is_begun:
@@ -121,11 +122,8 @@ class Filler:
             return
         run.is_started = True
         told = {name: word(getattr(o, name)) for name in ("cwd", "git_branch", "version", "entrypoint")}
-        if run.agent is None:
-            said["attributes"] = attributes(**told, session_id=run_id, view_rank=VIEW_RANK)
-        else:
-            said["attributes"] = attributes(**told)
-            said["parent_call_id"] = parent_call_id
+        view = {"session_id": run_id, "view_rank": VIEW_RANK} if run.agent is None else {}
+        said["attributes"] = attributes(**told, **view)
         # it is of this source alone, even where the row beside it is a copy
         self.parts(i, said | {"kind": "run.started", "event": "run", "event_key": None})
 
@@ -175,9 +173,10 @@ class Filler:
                 self.text(i, block.thinking)
             elif block.type == "tool_use" and type(block.id) is str:
                 self.kinds[i] = "tool.requested"
-                at, ids, tools = self.calls
+                at, ids, scopes, tools = self.calls
                 at.append(i)
                 ids.append(block.id)
+                scopes.append(call_scope(block.id, run_of(run.session, run.agent)))
                 tools.append(tool := word(block.name))
                 run.open[block.id] = tool
                 run.latest.append(block.id)
@@ -217,15 +216,16 @@ class Filler:
             self.rows.put(i, status="interrupted")
             for call_id in run.latest:
                 if call_id in run.open:
-                    self.parts(i, finished(call_id, run.open.pop(call_id)) | {"status": "interrupted"})
+                    self.parts(i, finished(call_id, run.open.pop(call_id), run) | {"status": "interrupted"})
 
     def result(self, i: int, block: Block, run: Run, denial: str | None) -> None:
         """The result of a call, the first block of its row."""
         self.kinds[i] = "tool.finished"
-        places, ids, tools, errors = self.results
+        places, ids, scopes, tools, errors = self.results
         call_id = word(block.tool_use_id)
         places.append(i)
         ids.append(call_id)
+        scopes.append(call_scope(call_id, run_of(run.session, run.agent)))
         tools.append(run.open.pop(call_id, None) if call_id else None)
         errors.append(is_error := block.is_error is True)
         if is_error or denial is not None:
@@ -254,12 +254,11 @@ class Filler:
             return False
         runs, run_id, parent_call_id = self.state.runs, self.run_ids[i], word(o.parent_tool_use_id)
         if agent_id is not None:
-            around = runs[run_id].agent
-            run_id = self.run_ids[i] = self.known(around[0] if around else run_id, agent_id)
+            run_id = self.run_ids[i] = self.known(runs[run_id].session, agent_id)
         run, behind = runs[run_id], len(self.rows.parts)
         self.message(i, row, message, run)
         if not run.is_started:
-            self.introduce(i, o, run, run_id, parent_call_id)
+            self.introduce(i, o, run, run_id)
         self.rows.put(i, parent_call_id=parent_call_id)
         for _, part in self.rows.parts[behind:]:
             part["parent_call_id"] = parent_call_id
@@ -303,8 +302,9 @@ class Filler:
         if self.unnamed:
             del constants["run_id_origin"]
             columns["run_id_origin"] = ["source" if i < self.unnamed else "wire" for i in range(rows.n)]
-        agents = {run_id: agent for run_id in {*run_ids} if (agent := self.state.runs[run_id].agent)}
-        if len({*run_ids}) == 1:
+        runs = {run_id: self.state.runs[run_id] for run_id in {*run_ids}}
+        agents = {run_id: (run.session, run.agent) for run_id, run in runs.items() if run.agent}
+        if len(runs) == 1:
             constants["run_id"] = run_ids[0]
         else:
             columns["run_id"] = run_ids
@@ -317,10 +317,10 @@ class Filler:
                     part["parent_run_id"], part["agent_id"] = agent
         places, chars = self.texts
         rows.fill(places, text_chars=chars)
-        places, ids, tools = self.calls
-        rows.fill(places, call_id=ids, tool=tools, call_scope=[SCOPE] * len(places))
-        places, known, tools, errors = self.results
-        rows.fill(places, call_id=known, tool=tools, call_scope=[SCOPE] * len(places), is_error=errors)
+        places, ids, scopes, tools = self.calls
+        rows.fill(places, call_id=ids, call_scope=scopes, tool=tools)
+        places, known, scopes, tools, errors = self.results
+        rows.fill(places, call_id=known, call_scope=scopes, tool=tools, is_error=errors)
         self.usage()
 
     def usage(self) -> None:

@@ -12,11 +12,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from analytics.wires.base import MAX_INT
+from analytics.wires.base import MAX_INT, MAX_TOKENS, UNIQUE_CALL_CHARS
 
-Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Count = Annotated[int, Meta(ge=0, le=MAX_TOKENS)]
 Other = list[Any] | str | float | bool | None  # what may stand where an object is expected, and then says nothing
 SYNTHETIC = "<synthetic>"  # the model of an answer that the client made up; never a request
+
+SCOPE = "claude"  # of call ids that the vendor gave: in a copy, or seen through the other wire, the call is the same
+VENDOR_CALLS = ("toolu_", "srvtoolu_")
 
 # ids that gateways write on every answer ("ocgo": ccusage #1635); such an id names nothing
 CONSTANT_IDS = frozenset({"", "0", "chatcmpl", "id", "message", "msg", "none", "null", "ocgo", "undefined", "unknown"})
@@ -119,6 +122,16 @@ def request_key(message: Message, request_id: Any, uuid: Any) -> str | None:
         if type(key) is str and key not in CONSTANT_IDS and not key.endswith(NO_ID):
             return key
     return None
+
+
+def call_scope(call_id: str | None, run: str) -> str | None:
+    """Over which runs a call id names one call. Gateways write short ids of their own ("functions.Bash:0"), which come
+    again in other sessions and in the subagents of this one, so those are of the run.
+    """
+    if call_id is None:
+        return None
+    is_vendors = len(call_id) >= UNIQUE_CALL_CHARS or call_id.startswith(VENDOR_CALLS)
+    return SCOPE if is_vendors else f"{SCOPE}:{run}"
 
 
 # Each text from its beginning, or in its first line: a result that quotes a refusal further down is none.

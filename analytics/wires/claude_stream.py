@@ -8,14 +8,13 @@ records is kept. Harness Lab's sanitised agent stream is such a capture without 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from analytics.wires import claude_stream_lines as lines, claude_stream_notices as notices, claude_stream_rows as rows
-from analytics.wires.base import Context, Refusal, Rows, Sample, Wire
+from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, key64, mended
 from analytics.wires.claude_messages import word
 from analytics.wires.claude_stream_span import NAME, Span
 from analytics.wires.claude_stream_state import Run, State
@@ -82,7 +81,7 @@ class ClaudeStream:
         if refusal.reason in DAMAGED or (refusal.reason == "invalid_utf8" and lines.TORN.match(line)):
             return None
         if refusal.reason in MENDABLE:
-            found = mended(line)
+            found = mended_record(line)
             if found is not None or refusal.reason != "not_json":
                 return found
         return lines.text_line(line, may_refuse=ctx.state is not None)
@@ -110,24 +109,18 @@ class ClaudeStream:
             if o.timestamp is not None:
                 span.clock(i, o.timestamp)
         state.current = current
+        span.rows.columns["event_key"] = [
+            key64(o.uuid.encode()) if o.uuid and type(o.uuid) is str else None for o in objs
+        ]
         return span.finish(kinds, changes)
 
 
-def mended(line: bytes) -> Any | None:
-    """A record whose only faults are counters written as 12.0, or half of a surrogate pair in a text (the client cuts
-    long texts).
-    """
+def mended_record(line: bytes) -> Any | None:
+    """A record whose only faults are those that `mended` takes out."""
     try:
-        obj = json.loads(line, parse_float=number)
-        return lines.DECODER.decode(json.dumps(obj, ensure_ascii=False).encode("utf-8", "replace"))
-    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return lines.DECODER.decode(mended(line) or b"")
+    except msgspec.MsgspecError:
         return None
-
-
-def number(text: str) -> int | float:
-    """A number with a point; whole where nothing stands behind it."""
-    value = float(text)
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def is_record(obj: Mapping[str, Any]) -> bool:

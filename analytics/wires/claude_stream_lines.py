@@ -44,13 +44,13 @@ class Line(Struct, kw_only=True, gc=False):
     session_id: Any = None
     parent_tool_use_id: Any = None
     timestamp: Any = None
+    uuid: Any = None
 
 
 class Assistant(
     Line, tag="assistant", kw_only=True, gc=False, rename={"is_api_error_message": "isApiErrorMessage"}
 ):  # fmt: skip
     message: Message
-    uuid: Any = None
     request_id: Any = None
     error: Any = None
     is_api_error_message: Any = None
@@ -80,7 +80,6 @@ class ApiEvent(Struct, gc=False):
 
 class StreamEvent(Line, tag="stream_event", kw_only=True, gc=False):
     event: ApiEvent
-    uuid: Any = None
 
 
 class CompactMetadata(Struct, gc=False):
@@ -259,6 +258,7 @@ class PlainText(Struct, gc=False):
     session_id: ClassVar[None] = None
     parent_tool_use_id: ClassVar[None] = None
     timestamp: ClassVar[None] = None
+    uuid: ClassVar[None] = None
 
     chars: int
 

@@ -9,7 +9,7 @@ from analytics.wires import claude_stream_lines as lines
 from analytics.wires.base import attributes, clip
 from analytics.wires.claude_messages import whole, word
 from analytics.wires.claude_stream_lines import flag, number
-from analytics.wires.claude_stream_span import SCOPE, Span
+from analytics.wires.claude_stream_span import Span
 from analytics.wires.claude_stream_state import Run
 
 QUIET_SUBTYPES = frozenset({
@@ -77,13 +77,14 @@ def api_retry(span: Span, i: int, o: lines.System, _run: Run) -> str:
     return "retry"
 
 
-def permission_denied(span: Span, i: int, o: lines.System, _run: Run) -> str:
+def permission_denied(span: Span, i: int, o: lines.System, run: Run) -> str:
     """A notice. The refusal stands in the call's result, too, so a notice that names no call decides nothing."""
     call_id = word(o.tool_use_id)
     span.put(i, tool=word(o.tool_name), message=clip(word(o.message)))
     if call_id is None:
         return "warning"
-    span.put(i, call_id=call_id, call_scope=SCOPE, decision="deny", evidence="permission_notice", reason="listed")
+    scope = span.scope(call_id, run)
+    span.put(i, call_id=call_id, call_scope=scope, decision="deny", evidence="permission_notice", reason="listed")
     return "tool.decided"
 
 
@@ -150,7 +151,8 @@ def control_request(span: Span, i: int, o: lines.ControlRequest, run: Run) -> st
     call_id, tool, request_id = word(asked.tool_use_id), word(asked.tool_name), word(o.request_id)
     if request_id is not None:
         run.asked[request_id] = (call_id, tool)
-    span.put(i, call_id=call_id, call_scope=SCOPE, tool=tool, decision="ask", reason=clip(word(asked.decision_reason)))
+    scope, reason = span.scope(call_id, run), clip(word(asked.decision_reason))
+    span.put(i, call_id=call_id, call_scope=scope, tool=tool, decision="ask", reason=reason)
     return "tool.decided"
 
 
@@ -168,7 +170,7 @@ def control_response(span: Span, i: int, o: lines.ControlResponse, run: Run) -> 
     if call_id is None:
         return "system"
     span.put(
-        i, call_id=call_id, call_scope=SCOPE, tool=tool, decision=reply.behavior, decided_by="human",
+        i, call_id=call_id, call_scope=span.scope(call_id, run), tool=tool, decision=reply.behavior, decided_by="human",
         evidence="control_response", reason="user-rejected" if reply.behavior == "deny" else None,
         message=clip(word(reply.message)),
     )  # fmt: skip

@@ -26,7 +26,7 @@ from analytics.wires.claude_messages import (
     word,
 )
 from analytics.wires.claude_stream_lines import flag
-from analytics.wires.claude_stream_span import RESULT_RANK, SCOPE, Span
+from analytics.wires.claude_stream_span import RESULT_RANK, Span
 from analytics.wires.claude_stream_state import Answer, Run
 from analytics.wires.claude_stream_totals import spent
 
@@ -75,7 +75,7 @@ def user(span: Span, i: int, o: lines.User, run: Run) -> str | None:
     if is_interruption(text_of(message)):  # ends the calls that wait and refuses nothing; no turn begins with it
         span.put(i, status="interrupted")
         for call_id, (tool, above) in run.open.items():
-            ended = {"kind": "tool.finished", "call_id": call_id, "tool": tool, "call_scope": SCOPE}
+            ended = {"kind": "tool.finished"} | of_call(span, run, call_id, tool)
             span.part(i, run, above, **ended, status="interrupted")
         run.open.clear()
     else:
@@ -95,7 +95,7 @@ def blocks(
     role = span.events[i] or ""
     kind = first(span, i, content[0], run, parent)
     for found in content[1:]:
-        span.part(i, run, parent, **{"event": role} | block(found, run, parent, role) | (shared or {}))
+        span.part(i, run, parent, **{"event": role} | block(span, found, run, parent, role) | (shared or {}))
     return kind
 
 
@@ -109,23 +109,23 @@ def first(span: Span, i: int, found: Any, run: Run, parent: str | None) -> str:
         call_id, tool = word(found.id), word(found.name)
         if call_id is not None:
             run.open[call_id] = (tool, parent)
-        span.call(i, call_id, tool)
+        span.call(i, run, call_id, tool)
         return "tool.requested"
     if kind == "tool_result":
         call_id, is_error = word(found.tool_use_id), found.is_error is True
         tool, _ = run.open.pop(call_id, NOBODY) if call_id is not None else NOBODY
-        span.outcome(i, call_id, tool, is_error=is_error)
+        span.outcome(i, run, call_id, tool, is_error=is_error)
         if is_error:
             span.put(i, **verdict(found))
         return "tool.finished"
-    values = block(found, run, parent, span.events[i] or "")
+    values = block(span, found, run, parent, span.events[i] or "")
     made = str(values.pop("kind"))
     span.events[i] = values.pop("event", span.events[i])
     span.put(i, **values)
     return made
 
 
-def block(found: Any, run: Run, parent: str | None, role: str) -> dict[str, Any]:
+def block(span: Span, found: Any, run: Run, parent: str | None, role: str) -> dict[str, Any]:
     """What a content block says, as event columns."""
     if type(found) is not Block:
         return {"kind": "message", "text_chars": len(found) if type(found) is str else None}
@@ -138,13 +138,18 @@ def block(found: Any, run: Run, parent: str | None, role: str) -> dict[str, Any]
         call_id, tool = word(found.id), word(found.name)
         if call_id is not None:
             run.open[call_id] = (tool, parent)
-        return {"kind": "tool.requested", "call_id": call_id, "tool": tool, "call_scope": SCOPE}
+        return {"kind": "tool.requested"} | of_call(span, run, call_id, tool)
     if kind.endswith("tool_result"):
         call_id, is_error = word(found.tool_use_id), found.is_error is True
         tool, _ = run.open.pop(call_id, NOBODY) if call_id is not None else NOBODY
-        ended = {"kind": "tool.finished", "call_id": call_id, "tool": tool, "call_scope": SCOPE, "is_error": is_error}
+        ended = {"kind": "tool.finished", "is_error": is_error} | of_call(span, run, call_id, tool)
         return ended | verdict(found) if is_error else ended
     return {"kind": "opaque", "event": f"{role}/{kind}"}
+
+
+def of_call(span: Span, run: Run, call_id: str | None, tool: str | None) -> dict[str, Any]:
+    """Which call a fact is about."""
+    return {"call_id": call_id, "call_scope": span.scope(call_id, run), "tool": tool}
 
 
 def verdict(found: Block) -> dict[str, Any]:
@@ -260,8 +265,8 @@ def denials(span: Span, i: int, o: lines.Result, run: Run) -> None:
     for denial in o.permission_denials if type(o.permission_denials) is list else ():
         if isinstance(denial, lines.Denial):
             span.part(
-                i, run, kind="tool.decided", call_id=word(denial.tool_use_id), call_scope=SCOPE,
-                tool=word(denial.tool_name), decision="deny", evidence="permission_denials", reason="listed",
+                i, run, kind="tool.decided", **of_call(span, run, word(denial.tool_use_id), word(denial.tool_name)),
+                decision="deny", evidence="permission_denials", reason="listed",
             )  # fmt: skip
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from analytics.wires.base import Context, Refusal, Rows, attributes, micros
-from analytics.wires.claude_messages import Usage, kept_an_hour, reasoning_tokens, word
+from analytics.wires.claude_messages import Usage, call_scope, kept_an_hour, reasoning_tokens, word
 from analytics.wires.claude_stream_state import Run
 
 NAME = "claude-stream"
-SCOPE = "claude"  # call ids are the vendor's; the session file of the run has the same
 SPEAKS = "tokens cost decisions results outcome"
 END_RULE = "turns"
 VIEW_RANK, RESULT_RANK = 5, 20  # of one session: rows alone, then its session file, then a result
 NO_USAGE = Usage()
+Words = list[str | None]
 
 
 class Span:
@@ -21,14 +21,15 @@ class Span:
 
     def __init__(self, n: int, ctx: Context) -> None:
         self.ctx = ctx
+        self.unnamed = f"{NAME}-{ctx.source_id}"
         self.rows = Rows(n)
         self.put = self.rows.put
         self.events: list[str | None] = [None] * n
         self.turns: list[str | None] = [None] * n
         self.texts: tuple[list[int], list[int]] = [], []  # places and characters
-        self.calls: tuple[list[int], list[str | None], list[str | None]] = [], [], []
-        self.results: tuple[list[int], list[str | None], list[str | None], list[bool]] = [], [], [], []
-        self.answers: tuple[list[int], list[str | None], list[str | None], list[Usage]] = [], [], [], []
+        self.calls: tuple[list[int], Words, Words, Words] = [], [], [], []
+        self.results: tuple[list[int], Words, Words, Words, list[bool]] = [], [], [], [], []
+        self.answers: tuple[list[int], Words, Words, list[Usage]] = [], [], [], []
         self.finals: list[bool] = []
 
     def run(self, name: str | None) -> Run:
@@ -38,6 +39,10 @@ class Span:
         if run is None:
             run = runs[name or ""] = Run(name)
         return run
+
+    def scope(self, call_id: str | None, run: Run) -> str | None:
+        """Over which runs the call id names one call; the session file of the run says the same."""
+        return call_scope(call_id, run.session_id or self.unnamed)
 
     def part(self, i: int, run: Run, parent: str | None = None, **values: Any) -> None:
         """A further fact of line i. Only the event is a part's own by default, so it gets its turn and its place."""
@@ -57,18 +62,20 @@ class Span:
             self.texts[0].append(i)
             self.texts[1].append(len(text))
 
-    def call(self, i: int, call_id: str | None, tool: str | None) -> None:
+    def call(self, i: int, run: Run, call_id: str | None, tool: str | None) -> None:
         """Line i asks for a call."""
-        places, ids, tools = self.calls
+        places, ids, scopes, tools = self.calls
         places.append(i)
         ids.append(call_id)
+        scopes.append(self.scope(call_id, run))
         tools.append(tool)
 
-    def outcome(self, i: int, call_id: str | None, tool: str | None, *, is_error: bool) -> None:
+    def outcome(self, i: int, run: Run, call_id: str | None, tool: str | None, *, is_error: bool) -> None:
         """Line i holds the result of a call."""
-        places, ids, tools, errors = self.results
+        places, ids, scopes, tools, errors = self.results
         places.append(i)
         ids.append(call_id)
+        scopes.append(self.scope(call_id, run))
         tools.append(tool)
         errors.append(is_error)
 
@@ -91,7 +98,8 @@ class Span:
         """What the run is: a view of a session."""
         run.is_named = True
         told = attributes(session_id=run.session_id, view_rank=VIEW_RANK, **said)
-        self.part(i, run, kind="run.started", event="run", attributes=told)
+        # it is of this source alone, even where the row beside it is a copy
+        self.part(i, run, kind="run.started", event="run", event_key=None, attributes=told)
 
     def begin(self, i: int, run: Run, *, is_answer: bool) -> None:
         """A message stands in a turn of a run that says what it is, even where no init opened them."""
@@ -115,19 +123,18 @@ class Span:
         rows.columns["kind"], rows.columns["event"], rows.columns["turn_id"] = kinds, self.events, self.turns
         places, chars = self.texts
         rows.fill(places, text_chars=chars)
-        places, ids, tools = self.calls
-        rows.fill(places, call_id=ids, tool=tools, call_scope=[SCOPE] * len(places))
-        places, ids, tools, errors = self.results
-        rows.fill(places, call_id=ids, tool=tools, call_scope=[SCOPE] * len(places), is_error=errors)
+        places, ids, scopes, tools = self.calls
+        rows.fill(places, call_id=ids, call_scope=scopes, tool=tools)
+        places, ids, scopes, tools, errors = self.results
+        rows.fill(places, call_id=ids, call_scope=scopes, tool=tools, is_error=errors)
         self.usage()
-        unnamed = f"{NAME}-{self.ctx.source_id}"
         rows.constants["run_id_origin"] = "source" if changes[0][1] is None else "wire"
         if len(changes) == 1:
-            rows.constants["run_id"] = changes[0][1] or unnamed
+            rows.constants["run_id"] = changes[0][1] or self.unnamed
             return rows
         run_ids: list[str] = []
         for (first, name), (last, _) in zip(changes, [*changes[1:], (rows.n, None)], strict=True):
-            run_ids += [name or unnamed] * (last - first)
+            run_ids += [name or self.unnamed] * (last - first)
         rows.columns["run_id"] = run_ids
         return rows
 

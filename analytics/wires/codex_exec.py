@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from analytics.wires.base import Context, Refusal, Rows, Sample, Wire
+from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, mended
 from analytics.wires.codex_exec_lines import (
     BEGINNINGS,
     HEAD,
@@ -83,15 +83,19 @@ class CodexExec:
         """
         if refusal.reason in REFUSED:
             return None
-        obj = json_object(line)
+        obj, whole = json_object(line), line
+        if obj is None and refusal.reason == "not_json":  # half of a surrogate pair in a text, perhaps
+            whole = mended(line) or line
+            obj = json_object(whole)
+        text = PlainText(len(line.decode("utf-8", "replace")))
         if obj is not None:
-            return self.other_form(line, obj)
+            return self.other_form(whole, obj) or text
         if refusal.reason == "nul_byte" or BEGUN.match(line):
             return Broken(refusal.reason, refusal.detail)
-        return PlainText(len(line.decode("utf-8", "replace")))
+        return text
 
-    def other_form(self, line: bytes, obj: Mapping[str, Any]) -> Any:
-        """A JSON object that the shape's decoder did not take."""
+    def other_form(self, line: bytes, obj: Mapping[str, Any]) -> Any | None:
+        """A JSON object that the shape's decoder did not take; None: it is another program's."""
         kind, msg = obj.get("type"), obj.get("msg")
         try:
             if isinstance(kind, str):
@@ -105,7 +109,7 @@ class CodexExec:
         prompt = obj.get("prompt")
         if isinstance(prompt, str) and len(obj) == 1:
             return Prompt(len(prompt))
-        return PlainText(len(line.decode()))
+        return None
 
     def read(self, objs: list[Any], ctx: Context) -> Rows:
         return Reader(len(objs), ctx.source_id, ctx.state).read(objs)

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from analytics.wires.base import MAX_INT
+from analytics.wires.base import MAX_INT, MAX_TOKENS
 
 Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Tokens = Annotated[int, Meta(ge=0, le=MAX_TOKENS)]
 PLAIN_TEXT = "plain_text"
 HEADER, PROMPT = "config_summary", "prompt"
 RAW = msgspec.json.Decoder()
@@ -73,12 +74,12 @@ def is_said(raw: Raw) -> bool:
 class Usage(Struct, gc=False):
     """Token counters; a running total, or one request's part of it. `cached_input_tokens` are inside the input."""
 
-    input_tokens: Count | None = None
-    cached_input_tokens: Count | None = None
-    cache_write_input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    reasoning_output_tokens: Count | None = None
-    total_tokens: Count | None = None
+    input_tokens: Tokens | None = None
+    cached_input_tokens: Tokens | None = None
+    cache_write_input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    reasoning_output_tokens: Tokens | None = None
+    total_tokens: Tokens | None = None
 
     @property
     def is_blank(self) -> bool:
@@ -152,7 +153,7 @@ class Info(Struct, gc=False):
 
     total_token_usage: Usage | None = None
     last_token_usage: Usage | None = None
-    model_context_window: Count | None = None
+    model_context_window: Tokens | None = None
 
 
 class Invocation(Struct, gc=False):

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, key64, times
+from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, key64, mended, times
 from analytics.wires.codex_rollout_lines import (
     BARE_ITEMS,
     EVENTS,
@@ -78,8 +78,15 @@ class CodexRollout:
     def explain(self, obj: Mapping[str, Any], error: str, ctx: Context) -> Refusal:
         return Refusal("malformed", error)
 
-    def accept_text(self, line: bytes, refusal: Refusal, ctx: Context) -> None:
-        return None
+    def accept_text(self, line: bytes, refusal: Refusal, ctx: Context) -> Line | BareLine | None:
+        """A row whose only fault is half of a surrogate pair in a text."""
+        if refusal.reason != "not_json":
+            return None
+        try:
+            found: Line | BareLine = DECODERS[ctx.shape].decode(mended(line) or b"")
+        except msgspec.MsgspecError:
+            return None
+        return found
 
     def read(self, objs: list[Any], ctx: Context) -> Rows:
         state: State = ctx.state

@@ -23,7 +23,7 @@ from analytics.wires.codex_rollout_lines import (
     word,
 )
 from analytics.wires.codex_rollout_outputs import End, end_of
-from analytics.wires.codex_rollout_span import SCOPE, BrokenRowError, Span, whole
+from analytics.wires.codex_rollout_span import BrokenRowError, Span, whole
 
 UNNAMED = {"local_shell_call": "local_shell", "tool_search_call": "tool_search"}  # calls whose type is their tool
 SENDS = "write_stdin"  # the tool that polls a process
@@ -42,7 +42,7 @@ class Calls(Span):
             return
         state = self.state
         tool = word(p.name) or UNNAMED.get(p.type)
-        self.asked.append((i, call_id, tool, state.model))
+        self.asked.append((i, call_id, self.scope(call_id), tool, state.model))
         if call_id not in state.open:
             state.open[call_id] = OpenCall(tool, polled(p) if tool == SENDS else None)
 
@@ -59,13 +59,13 @@ class Calls(Span):
         if end.denial is not None:
             kind, decided_by = end.denial
             self.rows.put(i, decision="deny", evidence="output_text", reason=kind, decided_by=decided_by)
-            self.done.append((i, call_id, call.tool, end.chars, None, None, None))
+            self.done.append((i, call_id, self.scope(call_id), call.tool, end.chars, None, None, None))
             return
         exit_code = call.exit_code if end.exit_code is None else end.exit_code
         is_poll = self.process(i, call_id, call, end)
         is_error = None if exit_code is None or is_poll else exit_code != 0
         duration = call.duration_ms if end.duration_ms is None else end.duration_ms
-        self.done.append((i, call_id, call.tool, end.chars, exit_code, is_error, duration))
+        self.done.append((i, call_id, self.scope(call_id), call.tool, end.chars, exit_code, is_error, duration))
 
     def process(self, i: int, call_id: str, call: OpenCall, end: End) -> bool:
         """A process runs on until a poll of it shows an exit code, which is then told of the call that started it.
@@ -85,9 +85,9 @@ class Calls(Span):
         starter = state.running.pop(process, call_id)
         if starter == call_id:
             return False
-        said = {"kind": "tool.finished", "call_id": starter, "call_scope": SCOPE, "exit_code": end.exit_code}
-        said |= {"is_error": end.exit_code != 0, "attributes": attributes(process=process)}
-        self.rows.parts.append((i, said))
+        said = {"kind": "tool.finished", "call_id": starter, "call_scope": self.scope(starter)}
+        ended = {"exit_code": end.exit_code, "is_error": end.exit_code != 0}
+        self.rows.parts.append((i, said | ended | {"attributes": attributes(process=process)}))
         return True
 
     def command_ended(self, i: int, p: Payload) -> None:
@@ -107,7 +107,7 @@ class Calls(Span):
         elif process is not None and exit_code is not None:
             del state.running[process]
             self.kinds[i] = "tool.finished"
-            self.done.append((i, call_id, None, None, exit_code, exit_code != 0, length))
+            self.done.append((i, call_id, self.scope(call_id), None, None, exit_code, exit_code != 0, length))
             self.rows.put(i, attributes=attributes(process=process))
 
     def declined(self, i: int, call_id: str | None) -> None:
@@ -115,9 +115,9 @@ class Calls(Span):
         values = {"decision": "deny", "evidence": "item_status", "reason": "declined"}
         if self.kinds[i] == "system":
             self.kinds[i] = "tool.decided"
-            self.rows.put(i, call_id=call_id, call_scope=call_id and SCOPE, **values)
+            self.rows.put(i, call_id=call_id, call_scope=self.scope(call_id), **values)
         else:
-            beside = {"kind": "tool.decided", "call_id": call_id, "call_scope": call_id and SCOPE}
+            beside = {"kind": "tool.decided", "call_id": call_id, "call_scope": self.scope(call_id)}
             self.rows.parts.append((i, beside | values))
 
     def item(self, i: int, p: Payload) -> None:
@@ -136,7 +136,7 @@ class Calls(Span):
         is_denied = p.status == "denied"
         self.kinds[i] = "tool.decided"
         self.rows.put(
-            i, call_id=call_id, call_scope=call_id and SCOPE, decision="deny" if is_denied else "allow",
+            i, call_id=call_id, call_scope=self.scope(call_id), decision="deny" if is_denied else "allow",
             evidence="guardian_assessment", decided_by="vendor", reason="guardian-denied" if is_denied else None,
         )  # fmt: skip
 

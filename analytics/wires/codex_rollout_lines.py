@@ -12,9 +12,9 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from analytics.wires.base import MAX_INT
+from analytics.wires.base import MAX_TOKENS
 
-Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Count = Annotated[int, Meta(ge=0, le=MAX_TOKENS)]
 Other = list[Any] | str | float | bool | None  # what may stand where an object is expected, and then says nothing
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from analytics.wires.base import MAX_INT, Refusal, Rows, clip
+from analytics.wires.base import MAX_INT, UNIQUE_CALL_CHARS, Refusal, Rows, clip
 from analytics.wires.codex_rollout_lines import State
 
 SCOPE = "codex"
@@ -45,12 +45,20 @@ class Span:
         self.rows = Rows(n)
         self.runs = [(0, run_id)]  # where each run begins
         self.kinds, self.events, self.turns = self.rows.blank("kind", "event", "turn_id")
-        self.asked = Sheet("call_id", "tool", "model")
-        self.done = Sheet("call_id", "tool", "text_chars", "exit_code", "is_error", "duration_ms")
+        self.asked = Sheet("call_id", "call_scope", "tool", "model")
+        self.done = Sheet("call_id", "call_scope", "tool", "text_chars", "exit_code", "is_error", "duration_ms")
         self.texts = Sheet("text_chars")
         self.shadows = Sheet("is_shadow")
         self.spent = Sheet("usage_key", "request_id", *FIGURES, "model", "effort")
         self.gauged = Sheet("context_tokens", "context_window_tokens")
+
+    def scope(self, call_id: str | None) -> str | None:
+        """Over which runs a call id names one call. Short ids come again in other threads, but are the same in a fork
+        and its parent, so they are of the thread where both began, as short turn ids are (request_key).
+        """
+        if call_id is None:
+            return None
+        return SCOPE if len(call_id) >= UNIQUE_CALL_CHARS else f"{SCOPE}:{self.state.root or self.run_id}"
 
     def opaque(self, i: int, event: str) -> bool:
         """A row of the envelope whose type nobody described."""
@@ -75,8 +83,8 @@ class Span:
 
     def finish(self) -> Rows:
         """All rows."""
-        self.asked.into(self.rows, call_scope=SCOPE)
-        self.done.into(self.rows, call_scope=SCOPE)
+        self.asked.into(self.rows)
+        self.done.into(self.rows)
         self.texts.into(self.rows)
         self.shadows.into(self.rows)
         self.spent.into(
