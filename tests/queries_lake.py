@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.schema import RECORDS, arrow_schema
+from analytics.sqlrun import Filters, Session
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -102,3 +103,32 @@ def write_lake(folder: Path, specs) -> dict[str, list[str]]:
 def opening(files) -> list[str]:
     settings = ["SET TimeZone = 'UTC'", "SET parquet_metadata_cache = true"]
     return settings + [f"SET VARIABLE {record}_files = {paths!r}" for record, paths in files.items()]
+
+
+class Stored:
+    """What a session of queries asks of a lake's store: the files of a record kind."""
+
+    def __init__(self, by_kind: dict[str, list[str]]) -> None:
+        self.by_kind = by_kind
+
+    def files(self, record: str) -> list[str]:
+        return self.by_kind[record]
+
+
+class Lake:
+    """The relations of queries/ over some runs, as the product asks them."""
+
+    def __init__(self, folder: Path, specs) -> None:
+        self.session = Session(Stored(write_lake(folder, specs)), sandboxed=False)
+
+    def rows(self, sql: str, **filters) -> list[dict]:
+        found = self.session.relation(sql, Filters(**filters))
+        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+    def by_run(self, relation: str, *columns: str, **filters) -> dict:
+        """Some columns of a relation by run; the value alone where there is one column."""
+        made = {}
+        for row in self.rows(f"FROM {relation} ORDER BY run_id", **filters):
+            values = tuple(row[column] for column in columns)
+            made[row["run_id"]] = values[0] if len(columns) == 1 else values
+        return made

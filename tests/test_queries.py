@@ -10,11 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 import pytest
-from queries_lake import opening, write_lake
+from queries_lake import Lake, opening, write_lake
 
 from analytics.schema import EVENT
 
@@ -74,13 +75,19 @@ def files(specs, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def lake(files):
+def lake(specs, tmp_path_factory):
+    """The relations as the product puts them before a query; the shell's test reads them as views."""
+    return Lake(tmp_path_factory.mktemp("lake"), specs)
+
+
+@pytest.fixture(scope="module")
+def views(files):
     return connect(files)
 
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    return connect(write_lake(tmp_path_factory.mktemp("empty"), []))
+    return Lake(tmp_path_factory.mktemp("empty"), [])
 
 
 def test_all_sql_names_every_file_once():
@@ -152,49 +159,49 @@ def test_a_file_stays_inside_the_portable_subset(path):
 @pytest.mark.parametrize("path", LOADED)
 def test_a_relation_runs_on_an_empty_lake(empty, path):
     relation = relation_of(path)
-    rows = empty.execute(f"FROM {relation}").fetchall()
+    rows = empty.rows(f"FROM {relation}")
     allowed = {"check_sums_agree": 0}
     assert len(rows) == allowed.get(relation, 0)
 
 
 @pytest.mark.parametrize("path", LOADED)
-def test_no_column_is_wider_than_64_bits(lake, path):
-    types = records(lake, f"DESCRIBE {relation_of(path)}")
+def test_no_column_is_wider_than_64_bits(views, path):
+    types = records(views, f"DESCRIBE {relation_of(path)}")
     assert not [t["column_name"] for t in types if t["column_type"] in ("HUGEINT", "UHUGEINT")]
 
 
-def test_events_have_every_column_of_the_schema(lake):
-    names = [row["column_name"] for row in records(lake, "DESCRIBE events")]
+def test_events_have_every_column_of_the_schema(views):
+    names = [row["column_name"] for row in records(views, "DESCRIBE events")]
     assert names == [*(column.name for column in EVENT), "position"]
 
 
 @pytest.mark.parametrize("relation", ["events", "run_metrics", "tool_calls", "token_usage", "runs"])
-def test_the_payload_is_read_only_where_it_is_asked_for(lake, relation):
+def test_the_payload_is_read_only_where_it_is_asked_for(views, relation):
     """One shared WITH that is kept apart in memory once made every count of events read all payloads."""
-    plan = lake.execute(f"EXPLAIN SELECT count(*), count(run_id) FROM {relation}").fetchall()[0][1]
+    plan = views.execute(f"EXPLAIN SELECT count(*), count(run_id) FROM {relation}").fetchall()[0][1]
     assert "run_id" in plan
     assert "payload" not in plan
 
 
 @pytest.mark.parametrize("run_id", EXPECTED["runs"])
 def test_figures_of_a_run(lake, run_id):
-    row = records(lake, f"FROM run_metrics WHERE run_id = '{run_id}'")[0]
+    row = lake.rows(f"FROM run_metrics WHERE run_id = '{run_id}'")[0]
     expected = EXPECTED["runs"][run_id]
     assert {key: row[key] for key in expected} == expected
 
 
 def test_there_are_no_other_runs(lake):
-    assert {row["run_id"] for row in records(lake, "FROM run_metrics")} == EXPECTED["runs"].keys()
+    assert {row["run_id"] for row in lake.rows("FROM run_metrics")} == EXPECTED["runs"].keys()
 
 
 @pytest.mark.parametrize("answer", EXPECTED["answers"], ids=lambda answer: answer["about"])
 def test_answer(lake, answer):
-    assert [list(row) for row in lake.execute(answer["sql"]).fetchall()] == answer["rows"]
+    assert [list(row.values()) for row in lake.rows(answer["sql"])] == answer["rows"]
 
 
 @pytest.mark.parametrize("path", [path for path in LOADED if "/checks/" in path and "orphan" not in path])
 def test_checks_find_nothing(lake, path):
-    assert lake.execute(f"FROM {relation_of(path)}").fetchall() == []
+    assert lake.rows(f"FROM {relation_of(path)}") == []
 
 
 MARKERS = {
@@ -227,24 +234,21 @@ def test_a_line_after_the_marker_contradicts_it_even_if_refused(tmp_path):
 
 
 FILTERS = {
-    "only_wire = 'platonic-core'": {"p", "q", "q#2"},
-    "only_run = 'q#2'": {"q#2"},
-    "only_run = 'q'": {"q"},
-    "since = '2026-01-01 00:05:00+00'": {"q", "q#2", "h", "i", "b"},
-    "until = '2026-01-01 00:02:00+00'": {"a", "c", "native-a", "native-b"},
+    "wire": ("platonic-core", {"p", "q", "q#2"}),
+    "run": ("q#2", {"q#2"}),
+    "the first of two runs of an id": ("q", {"q"}),
+    "since": (datetime(2026, 1, 1, 0, 5, tzinfo=UTC), {"q", "q#2", "h", "i", "b"}),
+    "until": (datetime(2026, 1, 1, 0, 2, tzinfo=UTC), {"a", "c", "native-a", "native-b"}),
 }
 
 
-@pytest.mark.parametrize(("setting", "runs"), FILTERS.items(), ids=FILTERS)
-def test_filters_apply_once_and_everywhere(lake, setting, runs):
-    lake.execute(f"SET VARIABLE {setting}")
-    try:
-        for relation in ("runs", "run_metrics", "events", "run_states"):
-            found = {row["run_id"] for row in records(lake, f"SELECT DISTINCT run_id FROM {relation}")}
-            assert found == runs, relation
-        assert {row["run_id"] for row in records(lake, "FROM refusals")} <= runs
-    finally:
-        lake.execute(f"RESET VARIABLE {setting.split()[0]}")
+@pytest.mark.parametrize(("name", "value", "runs"), [(name, *said) for name, said in FILTERS.items()], ids=FILTERS)
+def test_filters_apply_once_and_everywhere(lake, name, value, runs):
+    filters = {name if name in ("wire", "since", "until") else "run": value}
+    for relation in ("runs", "run_metrics", "events", "run_states"):
+        found = {row["run_id"] for row in lake.rows(f"SELECT DISTINCT run_id FROM {relation}", **filters)}
+        assert found == runs, relation
+    assert {row["run_id"] for row in lake.rows("FROM refusals", **filters)} <= runs
 
 
 def test_pieces_of_one_id(tmp_path):
@@ -263,7 +267,7 @@ def test_pieces_of_one_id(tmp_path):
 @pytest.mark.parametrize("path", LOADED)
 def test_the_duckdb_shell_gives_the_same_rows(shell, lake, path):
     relation = relation_of(path)
-    assert shell[relation] == lake.execute(f"SELECT count(*) FROM {relation}").fetchone()[0]
+    assert shell[relation] == lake.rows(f"SELECT count(*) AS n FROM {relation}")[0]["n"]
 
 
 @pytest.fixture(scope="module")

@@ -373,9 +373,10 @@ def test_the_command_line_says_the_same(lake, capsys):
     assert rows[B10X]["rate_limit_samples"] is None
     assert rows[LEDGER]["completeness"] == "open"
     assert rows[CODEX]["events"] == 26
-    windows = {row["limit_id"]: row for row in run("report", "rate_limit_windows")}
-    assert windows["five_hour"]["peak_used_percent"] == 91.0
-    assert windows["codex"]["resets_at"] is None
+    windows = {(row["limit_id"], row["wire"]): row for row in run("report", "rate_limit_windows")}
+    assert windows["five_hour", "metaharness"]["peak_used_percent"] == 91.0
+    assert windows["codex", "metaharness"]["resets_at"] is None
+    assert windows["five_hour", "claude-stream"]["peak_used_percent"] == 93.0  # Harness Lab's own events have none
     assert run("sql", "SELECT count(*) AS n FROM refusals WHERE reason = 'blank_id'") == [{"n": 1}]
     denied = run("report", "denials", "--run", CLAUDE)
     assert sum(row["denied_calls"] for row in denied) == 2

@@ -58,6 +58,7 @@ class Exec(NativeFile):
         usage = codex_rollout.vector(self.total)
         del usage["total_tokens"]
         self.row("turn.completed", usage=usage)
+        self.truth.outcome = "success"
         count_codex(self.truth, used)
 
 
@@ -127,4 +128,5 @@ def failed() -> Files:
     e.row("turn.started")
     e.call("command_execution", e.voice.command(), "completed")
     e.row("turn.failed", error={"message": "the harbour does not answer"})
+    e.truth.outcome = "error"
     return {"failed.jsonl": [e.made("closed", is_lower_bound=True)]}

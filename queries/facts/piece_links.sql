@@ -9,8 +9,9 @@
 --   own ids. Of several views that of the highest view_rank is the best (a harness states none: 30; one that knows no
 --   tokens stands behind those that do). is_counted is false where better views stand for the whole run: a harness for
 --   the session it names, else views that show each of its requests; is_replaced, where the best of them is a harness.
---   A subagent's run goes with its session. What runs share belongs to the lowest place: the oldest source first (one without times has those of same_run_as), then the
---   one that ends first, then by run id. apart: the run, if it is not counted; it owns what it shows apart from others.
+--   A subagent's run goes with its session. What runs share belongs to the lowest place: the oldest source first (one
+--   without times has those of same_run_as), then the one that ends first, then by run id. apart: the run, if it is not
+--   counted; it owns what it shows apart from others.
 CREATE OR REPLACE VIEW piece_links AS
 WITH pieces AS (
     FROM run_pieces WHERE NOT is_copy

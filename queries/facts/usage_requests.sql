@@ -4,7 +4,7 @@
 -- unknown: NULL = the record did not say; is_final NULL = no row says whether its figures may still grow
 -- not counted: shadows; requests that a harness's run counts (run_links.is_replaced, names_requests)
 --   The figures are those of the row with the largest output, wherever it stands (then of the oldest source, then the
---   later row, then the one with the larger input). The run is the owner: of the runs that show the request the one
+--   later row). The run is the owner: of the runs that show the request the one
 --   with a total that covers it, else the one whose source is the oldest. is_kept is false where such a total holds the
 --   tokens. ts is the owner's first. Structs of numbers, NULL as -1: their largest (smallest) is the row that counts,
 --   in one pass over the rows.
@@ -38,7 +38,8 @@ WITH links AS (
         usage_key, apart,
         max({
             'output_tokens': coalesce(output_tokens, -1), 'age': -place,
-            'at': coalesce(ts, TIMESTAMPTZ '0001-01-01 00:00:00+00'), 'input_tokens': coalesce(input_tokens, -1),
+            'at': coalesce(ts, TIMESTAMPTZ '0001-01-01 00:00:00+00'), 'line': line, 'part': part,
+            'input_tokens': coalesce(input_tokens, -1),
             'cache_read_tokens': coalesce(cache_read_tokens, -1),
             'cache_write_tokens': coalesce(cache_write_tokens, -1),
             'cache_write_1h_tokens': coalesce(cache_write_1h_tokens, -1),
@@ -46,7 +47,7 @@ WITH links AS (
             'includes_cache': CASE WHEN input_includes_cache THEN 1 WHEN NOT input_includes_cache THEN 0 ELSE -1 END,
             'usage_scope': usage_scope, 'model': coalesce(model, ''), 'effort': coalesce(effort, ''),
             'speed': coalesce(speed, ''), 'request_id': coalesce(request_id, ''),
-            'source_id': source_id, 'line': line, 'part': part
+            'source_id': source_id
         }) AS fullest,
         min({
             'claim': CASE WHEN is_replaced AND apart IS NULL THEN -1 ELSE claim END, 'place': place,

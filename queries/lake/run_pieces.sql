@@ -15,7 +15,8 @@ WITH every_piece AS (
         wire, source_id, p.run_id AS wire_run_id, p.first_line AS first_line, p.last_line AS last_line,
         p.lines AS lines, p.events AS events, p.first_seq AS first_seq, p.last_seq AS last_seq,
         p.seq_breaks AS seq_breaks, p.first_ts AS first_ts, p.last_ts AS last_ts,
-        p.first_key AS first_key, p.digest AS digest, p.is_shared IS TRUE AS is_shared, began_at, pending_bytes > 0 AS has_tail,
+        p.first_key AS first_key, p.digest AS digest, p.is_shared IS TRUE AS is_shared, began_at,
+        pending_bytes > 0 AS has_tail,
         p.run_id = wire || '-' || source_id AS is_nameless
     FROM (
         SELECT wire, source_id, began_at, pending_bytes, unnest(runs) AS p
