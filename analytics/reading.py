@@ -244,7 +244,8 @@ def take_sample(
         text = bytes(buffer[start:stop]).removeprefix(BOM)
         if text.lstrip()[:1] == b"{":
             keys = {key.decode() for key in _KEY.findall(text[:65536])}
-            return Sample([dict.fromkeys(keys) | begun_object(text)], others, is_document=True)
+            said = {} if whole or b"\n" in text.strip() else begun_object(text)  # lines of a document say it in pieces
+            return Sample([dict.fromkeys(keys) | said], others, is_document=True)
     is_document = whole and lines == 1 and len(found) == 1
     return Sample(found, others, is_document=is_document)
 

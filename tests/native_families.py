@@ -152,7 +152,7 @@ class Sessions:
             self.answers += 1
             answer, given = f"{self.name}-m{self.answers}", self.rng.randint(1, 9)
             blocks = [self.rng.choice((text(), thought())) for _ in range(self.rng.randint(0, 2))]
-            calls = [f"{self.name}-c{self.calls + n}" for n in range(self.rng.randint(0, 2))]
+            calls = [f"toolu_{self.name}-c{self.calls + n}" for n in range(self.rng.randint(0, 2))]
             self.calls += len(calls)
             blocks += [tool(call) for call in calls] or [text()]
             grows = self.rng.random() < 0.6

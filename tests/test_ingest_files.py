@@ -35,6 +35,7 @@ from helpers import (
 from analytics import contents, feeding, ingest, reading
 from analytics.errors import RunlakeError
 
+SANITIZED = SAMPLES / "harness-lab/agent-stream-claude.sanitized.jsonl"
 STREAMS = [CLAUDE, CODEX, TWO_RUNS, RECORDED, LEDGER, CANCELED, GENERIC, BLOCKED, EXPORTED]
 
 
@@ -995,7 +996,8 @@ def test_a_document_is_known_again_and_replaced_when_it_changes(lab):
 
 
 def test_the_report_is_what_the_lake_holds(lab):
-    for stream in STREAMS:
+    streams = [*STREAMS, SANITIZED]
+    for stream in streams:
         lab.write(stream.name, stream.read_bytes())
     report = lab.ingest(SAMPLES, lab.sources)
     (said,) = lab.sql(
@@ -1011,7 +1013,7 @@ def test_the_report_is_what_the_lake_holds(lab):
         report.pending_tails,
     ) == said
     assert lab.sql("SELECT count(*) FROM stored_events") == [(report.events,)]
-    assert report.files_new == len(STREAMS) == report.files_copied
+    assert report.files_new == len(streams) == report.files_copied
     problems = {name: rows for name, rows in lab.failed_checks().items() if name != "orphan_results"}
     assert problems == {}
 

@@ -170,8 +170,8 @@ def branch_on_another_day(k: str) -> Files:
 def resumed_at_the_thirteenth_call(k: str) -> Files:
     one = Session(f"{k}-a").user()
     for number in range(12):
-        one.calls(f"{k}-m{number}", usage(2, 10), f"{k}-c{number}")
-    return {"a.jsonl": one, "b.jsonl": one.copy(f"{k}-b").calls(f"{k}-m12", usage(2, 10), f"{k}-c12")}
+        one.calls(f"{k}-m{number}", usage(2, 10), f"toolu_{k}-c{number}")
+    return {"a.jsonl": one, "b.jsonl": one.copy(f"{k}-b").calls(f"{k}-m12", usage(2, 10), f"toolu_{k}-c12")}
 
 
 def never_final(k: str) -> Files:

@@ -79,14 +79,17 @@ def test_a_rollout_cut_between_an_event_and_its_repetition_counts_it_twice(tmp_p
 
 def test_a_call_and_its_output_in_two_files(tmp_path):
     """Call ids of an agent are unique in the lake: the rest of a cut file ends the call, though it names no thread."""
-    one = Rollout("t-1").turn("u-1").spend(100, 0, 5).call("c-1").output("c-1").call("c-2")
+    one = Rollout("t-1").turn("u-1").spend(100, 0, 5).call(first).output(first).call(second)
     cut = len(one.rows)
-    one.output("c-2").spend(200, 0, 6).done("u-1")
+    one.output(second).spend(200, 0, 6).done("u-1")
     paths = [tmp_path / "rest.jsonl", tmp_path / "begin.jsonl"]
     paths[0].write_bytes(dump(one.rows[cut:]))
     paths[1].write_bytes(dump(one.rows[:cut]))
     got = Answers.of(tmp_path, paths)
-    assert [(row["call_id"], row["state"]) for row in got.calls] == [("c-1", "finished"), ("c-2", "finished")]
+    assert [(row["call_id"], row["state"]) for row in got.calls] == [
+        (first, "finished"),
+        (second, "finished"),
+    ]
     assert (got.total("requests"), got.total("output_tokens")) == (2, 11)
 
 
