@@ -79,6 +79,7 @@ def test_a_rollout_cut_between_an_event_and_its_repetition_counts_it_twice(tmp_p
 
 def test_a_call_and_its_output_in_two_files(tmp_path):
     """Call ids of an agent are unique in the lake: the rest of a cut file ends the call, though it names no thread."""
+    first, second = "call_00000000000000c1", "call_00000000000000c2"
     one = Rollout("t-1").turn("u-1").spend(100, 0, 5).call(first).output(first).call(second)
     cut = len(one.rows)
     one.output(second).spend(200, 0, 6).done("u-1")
