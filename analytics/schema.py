@@ -199,6 +199,7 @@ PIECE: tuple[Column, ...] = (
     Column("first_ts", "time", "Earliest time."),
     Column("last_ts", "time", "Latest time."),
     Column("first_key", "int", "event_key of its first record that has one: where a process of a session began."),
+    Column("running_total", "int", "Highest input + output of its running totals, where they run on over runs."),
     Column("digest", "text", "Sum modulo 2^64 of the xxh3-64 of its event lines, hexadecimal."),
     Column("is_shared", "bool", "True: the wire spreads one run over several sources; pieces never make a second run."),
 )

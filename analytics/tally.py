@@ -36,6 +36,7 @@ class Piece(msgspec.Struct):
     first_ts: int | None = None
     last_ts: int | None = None
     first_key: int | None = None
+    running_total: int | None = None
     digest: str = "0" * 16
     is_shared: bool = False
     newest_seq: int | None = None  # the last one read, to see the next break; not a column
@@ -124,11 +125,18 @@ class Tally:
                 split.setdefault(run_ids[i], []).append(i)
             groups.update(split)
         extra: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for i, values in rows.parts:
             name = values.get("run_id") or (run_ids[i] if run_ids is not None else rows.constants["run_id"])
             extra[name] = extra.get(name, 0) + 1
+            if values.get("usage_scope") == "cumulative" and values.get("usage_key") is not None:
+                total = (values.get("input_tokens") or 0) + (values.get("output_tokens") or 0)
+                totals[name] = max(totals.get(name, 0), total)
         for name, members in groups.items():
-            self._piece(name, members, rows, first, line, hashes).events += extra.get(name, 0)
+            piece = self._piece(name, members, rows, first, line, hashes)
+            piece.events += extra.get(name, 0)
+            if name in totals:
+                piece.running_total = max(piece.running_total or 0, totals[name])
 
     def _piece(
         self, name: str, members: list[int] | range, rows: Rows, first: int, line: Ints, hashes: list[int]

@@ -96,7 +96,10 @@ def test_compressed_rollouts_count(user):
 def test_variables_move_the_homes(both):
     both.leave("agents/claude/projects/-shed/b.jsonl")
     both.leave("agents/codex/sessions/rollout-2.jsonl")
-    both.environ |= {"CLAUDE_CONFIG_DIR": str(both.home / "agents/claude"), "CODEX_HOME": str(both.home / "agents/codex")}
+    both.environ |= {
+        "CLAUDE_CONFIG_DIR": str(both.home / "agents/claude"),
+        "CODEX_HOME": str(both.home / "agents/codex"),
+    }
     assert list(both.found()) == [f"{both.home}/agents/claude/projects", f"{both.home}/agents/codex/sessions"]
 
 

@@ -36,7 +36,7 @@ def queries(tmp_path, monkeypatch):
     (place / "lake" / "events.sql").write_text(
         "-- Events\n-- row: an event\n-- from: the event files\n-- unknown: NULL\n-- not counted: nothing\n"
         "CREATE OR REPLACE VIEW events AS\nSELECT source_id, line, payload, wire FROM\n"
-        "read_parquet(getvariable('event_files'), hive_partitioning = true, union_by_name = true);\n"
+        "read_parquet(getvariable('event_files'), hive_partitioning = true);\n"
     )
     monkeypatch.setattr(sqlfiles, "folder", lambda: place)
     return place
@@ -67,7 +67,7 @@ def ingest(store, rows, note="ingest", removed=(), **kinds):
 
 def rows_of(store, record="event", columns="source_id, line, payload"):
     with duckdb.connect() as con:
-        query = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = true, union_by_name = true)"
+        query = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = true)"
         return con.execute(query, [store.files(record)]).fetchall()
 
 

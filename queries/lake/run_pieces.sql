@@ -15,7 +15,8 @@ WITH every_piece AS (
         wire, source_id, p.run_id AS wire_run_id, p.first_line AS first_line, p.last_line AS last_line,
         p.lines AS lines, p.events AS events, p.first_seq AS first_seq, p.last_seq AS last_seq,
         p.seq_breaks AS seq_breaks, p.first_ts AS first_ts, p.last_ts AS last_ts,
-        p.first_key AS first_key, p.digest AS digest, p.is_shared IS TRUE AS is_shared, began_at,
+        p.first_key AS first_key, p.running_total AS running_total, p.digest AS digest,
+        p.is_shared IS TRUE AS is_shared, began_at,
         pending_bytes > 0 AS has_tail,
         p.run_id = wire || '-' || source_id AS is_nameless
     FROM (
@@ -45,20 +46,12 @@ WITH every_piece AS (
         CASE WHEN first_seq IS NULL OR last_seq IS NULL THEN -1 ELSE first_seq END AS span_start,
         CASE WHEN first_seq IS NULL OR last_seq IS NULL THEN 9223372036854775807 ELSE last_seq END AS span_end
     FROM pieces SEMI JOIN several USING (wire_run_id)
-), running AS (
-    SELECT e.source_id, e.run_id AS wire_run_id, max(e.input_tokens + e.output_tokens) AS running_total
-    FROM stored_events AS e
-    SEMI JOIN (SELECT source_id, wire_run_id FROM readings WHERE first_ts IS NULL AND NOT is_copy) AS r
-        ON r.source_id = e.source_id AND r.wire_run_id = e.run_id
-    WHERE e.usage_key IS NOT NULL AND e.usage_scope = 'cumulative'
-    GROUP BY e.source_id, e.run_id
 ), spans AS (
-    SELECT r.*, t.running_total, max(r.span_end) OVER (
-        PARTITION BY r.wire, r.wire_run_id, r.is_shared, r.is_copy ORDER BY r.span_start, r.span_end, r.source_id
+    SELECT *, max(span_end) OVER (
+        PARTITION BY wire, wire_run_id, is_shared, is_copy ORDER BY span_start, span_end, source_id
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS reached
-    FROM readings AS r
-    LEFT JOIN running AS t ON t.source_id = r.source_id AND t.wire_run_id = r.wire_run_id
+    FROM readings
 ), islands AS (
     SELECT *, count(*) FILTER (WHERE reached < span_start) OVER (
         PARTITION BY wire, wire_run_id, is_shared, is_copy ORDER BY span_start, span_end, source_id

@@ -5,7 +5,7 @@
 -- not counted: older revisions of a file that grew or was rewritten
 CREATE OR REPLACE VIEW sources AS
 WITH stored AS (
-    FROM read_parquet(getvariable('source_files'), hive_partitioning = true, union_by_name = true)
+    FROM read_parquet(getvariable('source_files'), hive_partitioning = true)
 ), newest AS (
     SELECT source_id, max(revision) AS revision FROM stored GROUP BY source_id
 )

@@ -3,6 +3,7 @@
 -- from: the event files of the pinned version of the lake (open.sql sets event_files)
 -- unknown: NULL = the record did not say
 -- not counted: nothing: copies of a run read twice are here too, so that lines can be accounted for
+--   All files of a lake have the same columns (its schema version says which), so only the first is opened to plan.
 CREATE OR REPLACE VIEW stored_events AS
 SELECT
     wire, source_id, line, part, byte_offset, run_id, run_id_origin, parent_run_id, agent_id, seq, ts,
@@ -14,4 +15,4 @@ SELECT
     usage_is_final, is_side_call, cost_usd, limit_id, limit_name, limit_window_minutes, limit_used,
     limit_unit, limit_resets_at, limit_status, declared_events, end_rule, speaks, attributes, payload, raw,
     redactions
-FROM read_parquet(getvariable('event_files'), hive_partitioning = true, union_by_name = true);
+FROM read_parquet(getvariable('event_files'), hive_partitioning = true);

@@ -7,4 +7,4 @@ CREATE OR REPLACE VIEW stored_refusals AS
 SELECT
     wire, source_id, path, line, part, byte_offset, bytes, reason, detail, run_id, seq, raw_sha256, raw,
     redactions
-FROM read_parquet(getvariable('refusal_files'), hive_partitioning = true, union_by_name = true);
+FROM read_parquet(getvariable('refusal_files'), hive_partitioning = true);
