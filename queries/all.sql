@@ -35,6 +35,7 @@
 .read queries/metrics/hermetic_evidence.sql
 .read queries/metrics/denial_reconciliation.sql
 .read queries/metrics/opaque_records.sql
+.read queries/metrics/orphan_results.sql
 .read queries/metrics/warnings.sql
 .read queries/metrics/auth_expired.sql
 .read queries/metrics/approvals.sql
@@ -82,6 +83,7 @@
 .read queries/reports/hermetic.sql
 .read queries/reports/reconciliation.sql
 .read queries/reports/opaque.sql
+.read queries/reports/orphan_results.sql
 .read queries/reports/warnings.sql
 .read queries/reports/warnings_by_run.sql
 .read queries/reports/auth_expired.sql
@@ -111,4 +113,3 @@
 .read queries/checks/revisions.sql
 .read queries/checks/metrics_cover_runs.sql
 .read queries/checks/input_parts.sql
-.read queries/checks/orphan_results.sql

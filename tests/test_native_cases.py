@@ -319,7 +319,7 @@ def check_particulars(case: Case) -> None:
     orphans = case.said["corpus"].get("orphan_results")
     orphans = orphans or sum(run.get("orphan_outputs", 0) for run in case.said["runs"])
     if orphans:
-        case.expect("results without a call", orphans, len(case.got.rows("FROM check_orphan_results")))
+        case.expect("results without a call", orphans, len(case.got.rows("FROM orphan_results")))
     for thread, total in case.said["corpus"].get("thread_totals", {}).items():
         own = [row for row in case.got.metrics if row["run_id"].startswith(thread)]
         figures = {name: added(row[name] for row in own) for name in ("input_tokens", "output_tokens")}

@@ -199,7 +199,7 @@ def test_answer(lake, answer):
     assert [list(row.values()) for row in lake.rows(answer["sql"])] == answer["rows"]
 
 
-@pytest.mark.parametrize("path", [path for path in LOADED if "/checks/" in path and "orphan" not in path])
+@pytest.mark.parametrize("path", [path for path in LOADED if "/checks/" in path])
 def test_checks_find_nothing(lake, path):
     assert lake.rows(f"FROM {relation_of(path)}") == []
 

@@ -41,7 +41,7 @@ def test_a_call_belongs_to_the_run_that_opens_it_first(lake):
     ]
     assert made.by_run("run_metrics", "tool_calls", "denied_calls")["s"] == (3, 1)
     assert made.by_run("run_metrics", "tool_calls", "denied_calls")["fork"] == (0, 0)
-    assert [row["call_id"] for row in made.rows("FROM check_orphan_results")] == ["gone"]
+    assert [row["call_id"] for row in made.rows("FROM orphan_results")] == ["gone"]
 
 
 def test_a_copied_record_counts_once_for_the_oldest_source(lake):

@@ -2,7 +2,7 @@
 -- row: one call: a call id of a run and which opening of it (call_occurrence), or one call record without an id
 -- from: call_records, run_states
 -- unknown: NULL = the record did not say; state undecidable = the call has no id, so its result cannot be known
--- not counted: shadows, results and decisions of calls that nobody requested (see check_orphan_results)
+-- not counted: shadows, results and decisions of calls that nobody requested (see orphan_results)
 --   state: denied (its last decision), interrupted, finished, not_started (allowed, but the stream shows starts and it
 --   has none), unfinished. A denied call may have a result. Of several results the last counts.
 CREATE OR REPLACE VIEW tool_calls AS
