@@ -69,6 +69,12 @@ def read_fixture(specs):
         times = [some[0]["ts"] for some in good if some[0]["ts"] is not None]
         if source["began_at"] is None and times:
             source["began_at"] = times[0]
+        totals = [
+            (event["input_tokens"] or 0) + (event["output_tokens"] or 0)
+            for some in good
+            for event in some
+            if event["usage_scope"] == "cumulative" and event["usage_key"] is not None
+        ]
         source["event_lines"] += len(good)
         source["events"] += sum(map(len, good))
         source["runs"].append({
@@ -77,6 +83,7 @@ def read_fixture(specs):
             "first_seq": min(seqs, default=None), "last_seq": max(seqs, default=None),
             "seq_breaks": sum(b != a + 1 for a, b in pairwise(seqs)) if seqs else None,
             "first_ts": min(times, default=None), "last_ts": max(times, default=None),
+            "running_total": max(totals, default=None),
             "digest": spec.get("digest", json.dumps(spec["rows"])), "is_shared": spec.get("is_shared", False),
         })  # fmt: skip
     for source in sources.values():
