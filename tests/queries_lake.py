@@ -70,10 +70,10 @@ def read_fixture(specs):
         if source["began_at"] is None and times:
             source["began_at"] = times[0]
         totals = [
-            (event["input_tokens"] or 0) + (event["output_tokens"] or 0)
+            (event.get("input_tokens") or 0) + (event.get("output_tokens") or 0)
             for some in good
             for event in some
-            if event["usage_scope"] == "cumulative" and event["usage_key"] is not None
+            if event.get("usage_scope") == "cumulative" and event.get("usage_key") is not None
         ]
         source["event_lines"] += len(good)
         source["events"] += sum(map(len, good))
