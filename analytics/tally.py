@@ -130,8 +130,9 @@ class Tally:
             name = values.get("run_id") or (run_ids[i] if run_ids is not None else rows.constants["run_id"])
             extra[name] = extra.get(name, 0) + 1
             if values.get("usage_scope") == "cumulative" and values.get("usage_key") is not None:
-                total = (values.get("input_tokens") or 0) + (values.get("output_tokens") or 0)
-                totals[name] = max(totals.get(name, 0), total)
+                known = [values[key] for key in ("input_tokens", "output_tokens") if values.get(key) is not None]
+                if known:
+                    totals[name] = max(totals.get(name, 0), sum(known))
         for name, members in groups.items():
             piece = self._piece(name, members, rows, first, line, hashes)
             piece.events += extra.get(name, 0)

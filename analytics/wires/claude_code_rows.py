@@ -25,16 +25,16 @@ from analytics.wires.claude_code_blocks import (
 )
 from analytics.wires.claude_code_lines import METADATA, PROGRESS, SUBTYPES, Line, Nested, Progress, Run, State, run_of
 from analytics.wires.claude_messages import (
+    NO_USAGE,
     SYNTHETIC,
     Block,
     Message,
     Usage,
     call_scope,
     is_interruption,
-    kept_an_hour,
     raw,
-    reasoning_tokens,
     request_key,
+    usage_lists,
     whole,
     word,
 )
@@ -43,7 +43,6 @@ NAME = "claude-code"
 VIEW_RANK = 10
 SPEAKS = "tokens results decisions clock"
 MESSAGES = frozenset({"assistant", "user"})
-NO_USAGE = Usage()
 Words = list[str | None]
 
 
@@ -335,14 +334,5 @@ class Filler:
             usage_is_final=[m.stop_reason is not None for m in messages],
             model=[word(m.model) for m in messages],
             effort=[word(effort) for effort in efforts],
-            speed=[word(u.speed) for u in said],
-            input_tokens=[u.input_tokens for u in said],
-            cache_read_tokens=[u.cache_read_input_tokens for u in said],
-            cache_write_tokens=[u.cache_creation_input_tokens for u in said],
-            cache_write_1h_tokens=[kept_an_hour(u.cache_creation_input_tokens, u.cache_creation) for u in said],
-            output_tokens=[u.output_tokens for u in said],
-            reasoning_tokens=[
-                None if u.output_tokens_details is None else reasoning_tokens(u.output_tokens_details) for u in said
-            ],
-            input_includes_cache=[None if u is NO_USAGE else False for u in said],
+            **usage_lists(said),
         )  # fmt: skip

@@ -124,6 +124,25 @@ def request_key(message: Message, request_id: Any, uuid: Any) -> str | None:
     return None
 
 
+NO_USAGE = Usage()
+
+
+def usage_lists(said: list[Usage]) -> dict[str, list[Any]]:
+    """The usage columns of many answers; NO_USAGE says nothing, so it leaves all of them NULL."""
+    return {
+        "speed": [word(u.speed) for u in said],
+        "input_tokens": [u.input_tokens for u in said],
+        "cache_read_tokens": [u.cache_read_input_tokens for u in said],
+        "cache_write_tokens": [u.cache_creation_input_tokens for u in said],
+        "cache_write_1h_tokens": [kept_an_hour(u.cache_creation_input_tokens, u.cache_creation) for u in said],
+        "output_tokens": [u.output_tokens for u in said],
+        "reasoning_tokens": [
+            None if u.output_tokens_details is None else reasoning_tokens(u.output_tokens_details) for u in said
+        ],
+        "input_includes_cache": [None if u is NO_USAGE else False for u in said],
+    }
+
+
 def call_scope(call_id: str | None, run: str) -> str | None:
     """Over which runs a call id names one call. Gateways write short ids of their own ("functions.Bash:0"), which come
     again in other sessions and in the subagents of this one, so those are of the run.

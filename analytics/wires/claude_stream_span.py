@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from analytics.wires.base import Context, Refusal, Rows, attributes, micros
-from analytics.wires.claude_messages import Usage, call_scope, kept_an_hour, reasoning_tokens, word
+from analytics.wires.claude_messages import NO_USAGE, Usage, call_scope, usage_lists
 from analytics.wires.claude_stream_state import Run
 
 NAME = "claude-stream"
 SPEAKS = "tokens cost decisions results outcome"
 END_RULE = "turns"
 VIEW_RANK, RESULT_RANK = 5, 20  # of one session: rows alone, then its session file, then a result
-NO_USAGE = Usage()
 Words = list[str | None]
 
 
@@ -146,14 +145,5 @@ class Span:
         self.rows.fill(
             places, request_id=keys, usage_key=keys, model=models, usage_is_final=self.finals,
             requests=[1] * len(places), usage_scope=["snapshot"] * len(places),
-            speed=[word(u.speed) for u in said],
-            input_tokens=[u.input_tokens for u in said],
-            cache_read_tokens=[u.cache_read_input_tokens for u in said],
-            cache_write_tokens=[u.cache_creation_input_tokens for u in said],
-            cache_write_1h_tokens=[kept_an_hour(u.cache_creation_input_tokens, u.cache_creation) for u in said],
-            output_tokens=[u.output_tokens for u in said],
-            reasoning_tokens=[
-                None if u.output_tokens_details is None else reasoning_tokens(u.output_tokens_details) for u in said
-            ],
-            input_includes_cache=[None if u is NO_USAGE else False for u in said],
+            **usage_lists(said),
         )  # fmt: skip
