@@ -33,12 +33,12 @@ MANY_PIECES = 128
 class Payload:
     """The texts of a block, one per line, and what stands in place of some: redacted text, or None for no UTF-8."""
 
-    texts: pa.StringArray
+    texts: pa.StringViewArray
     instead: dict[int, str | None] = field(default_factory=dict)
 
-    def pieces(self, dropped: Collection[int], behind: Mapping[int, int]) -> list[pa.StringArray]:
+    def pieces(self, dropped: Collection[int], behind: Mapping[int, int]) -> list[pa.StringViewArray]:
         """The payload column, without the dropped lines and with so many NULLs behind others; slices, no copies."""
-        pieces: list[pa.StringArray] = []
+        pieces: list[pa.StringViewArray] = []
         at = 0
         for j in sorted({*dropped, *self.instead, *behind}):
             is_kept = j not in dropped
@@ -46,9 +46,9 @@ class Payload:
             if stop > at:
                 pieces.append(self.texts.slice(at, stop - at))
             if is_kept and j in self.instead:
-                pieces.append(pa.array([self.instead[j]], pa.string()))
+                pieces.append(pa.array([self.instead[j]], pa.string_view()))
             if is_kept and j in behind:
-                pieces.append(pa.nulls(behind[j], pa.string()))
+                pieces.append(pa.nulls(behind[j], pa.string_view()))
             at = j + 1
         if at < len(self.texts):
             pieces.append(self.texts.slice(at))
@@ -91,7 +91,7 @@ class LineDecoder:
     max_line_bytes: int
 
     def decode(
-        self, lines: Lines, texts: pa.StringArray, firsts: Sequence[int], contexts: Sequence[Context]
+        self, lines: Lines, texts: pa.StringViewArray, firsts: Sequence[int], contexts: Sequence[Context]
     ) -> Decoded:
         """Whole lines, whatever they hold; source k begins at line `firsts[k]`."""
         n = len(lines)
@@ -165,7 +165,7 @@ class LineDecoder:
         texts, places = decoded.payload.texts, None
         if len(unreadable):
             places = np.delete(np.arange(len(texts)), unreadable)
-            texts = texts.take(pa.array(places))
+            texts = pa.concat_arrays(Payload(texts).pieces(set(unreadable), {}) or [texts[:0]])
         suspects = self.redactor.suspects(texts)
         if suspects is None:
             return
@@ -239,7 +239,7 @@ class LineDecoder:
         return Refusal("trailing_text", f"{len(line) - end} bytes follow the object", run_id)
 
 
-def not_utf8(texts: pa.StringArray) -> list[int]:
+def not_utf8(texts: pa.StringViewArray) -> list[int]:
     """Indices of the texts that are not UTF-8. Arrow names only the first it finds."""
     found: list[int] = []
     at = 0

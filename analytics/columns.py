@@ -39,8 +39,9 @@ class Batch:
     """Event rows of a block: all columns but the payload, and the payload in pieces."""
 
     rows: pa.RecordBatch
-    payload: list[pa.StringArray]
+    payload: list[pa.StringViewArray]
     payload_bytes: int
+    buffer: bytearray | None = None  # what the payload's views point into, to be used again once they are written
 
 
 def refuse_wide_integers(rows: Rows) -> None:
@@ -99,7 +100,10 @@ class _Cells:
     values: list[Sequence[Any]] = field(default_factory=list)
 
 
-def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: Ints, *, is_glued: bool = False) -> Batch:
+def batch(
+    spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: Ints, payload_bytes: int, *,
+    is_glued: bool = False,
+) -> Batch:  # fmt: skip
     """The event rows of a block, in order. Raises OverflowError on an integer beyond 64 bits.
 
     `is_glued`: several rows may stand on one line next to each other, so parts are numbered over all of them.
@@ -132,7 +136,7 @@ def batch(spans: Sequence[Placed], decoded: Decoded, line: Ints, byte_offset: In
         kept[refused] = 0
         made = made.filter(pa.array(parts.widened(kept) == 1))
     payload = _payload(decoded, parts, refused)
-    return Batch(made, payload, sum(piece.nbytes for piece in payload))
+    return Batch(made, payload, payload_bytes)
 
 
 def _places(source: Ints, line: Ints) -> Ints:
@@ -149,7 +153,7 @@ def by_row(by_line: Mapping[int, Any], index: Ints) -> dict[int, Any]:
     return dict(zip(np.searchsorted(index, list(by_line)).tolist(), by_line.values(), strict=True))
 
 
-def _payload(decoded: Decoded, parts: _Parts, refused: list[int]) -> list[pa.StringArray]:
+def _payload(decoded: Decoded, parts: _Parts, refused: list[int]) -> list[pa.StringViewArray]:
     """The payload of all rows; a line that gave no row is left out."""
     index = decoded.index
     dropped = set(index[refused].tolist())

@@ -59,7 +59,7 @@ class Block:
     def _resize(self, size: int) -> None:
         """One byte more than is read into it: an unterminated last line may need a newline of ours."""
         self.size = size
-        self.buffer = bytearray(size + 1)
+        self.buffer = self.writers.buffer(size + 1)
 
     def begin(self, stream: reading.Stream) -> int:
         """Read the first bytes of a source behind what the block holds; they end at the place that is returned."""
@@ -70,11 +70,17 @@ class Block:
 
     def more(self, stream: reading.Stream, filled: int) -> int:
         """Read on behind what `begin` read, as far as the block goes; it stands at the block's beginning then."""
-        start = self.fill
-        self.flush()
-        filled = self.cut_beginning(start, filled) if start else filled
+        filled = self._start_anew(filled)
         with memoryview(self.buffer) as view:
             return filled + reading.fill(stream, view[filled : self.size])
+
+    def _start_anew(self, filled: int) -> int:
+        """Hand on what the block holds, and put what `begin` read at its beginning; returns where that ends."""
+        start, before = self.fill, self.buffer
+        self.flush()
+        if start:
+            self.buffer[: filled - start] = before[start:filled]  # a copy: both may be one buffer
+        return filled - start
 
     def cut_beginning(self, size: int, filled: int) -> int:
         """Forget the first bytes that `begin` read; returns where what is left of them ends."""
@@ -86,9 +92,7 @@ class Block:
         start = self.fill
         filled = start if filled is None else filled
         if self.decoder is not decoder or self.size - filled < ROOM_BYTES:
-            self.flush()
-            if start:
-                start, filled = 0, self.cut_beginning(start, filled)
+            start, filled = 0, self._start_anew(filled)
         self.decoder = decoder
         self.advance(filled - start, 0)
         broken: reading.SourceDefect | None = None
@@ -196,29 +200,39 @@ class Block:
         decoder = self.decoder
         lines = Lines.find(self.buffer, end)
         self.advance(0, len(lines))
+        lent = self.buffer if end * 2 > self.size else None
+        kept = lent or bytes(memoryview(self.buffer)[:end])  # few bytes must not hold a whole buffer back
         contexts = [segment.tally.ctx for segment in segments]
         bounds = self._bounds(lines, segments)
-        decoded = decoder.decode(lines, lines.texts(self.buffer), bounds[:-1], contexts)
+        decoded = decoder.decode(lines, lines.texts(kept), bounds[:-1], contexts)
         parted = decoder.parted(decoded)
         if parted:
             lines = lines.split(parted)
             bounds = self._bounds(lines, segments)
-            decoded = decoder.decode(lines, lines.texts(self.buffer), bounds[:-1], contexts)
+            decoded = decoder.decode(lines, lines.texts(kept), bounds[:-1], contexts)
         spans = []
         for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
             spans.append(Span(segment.tally, segment.tally.line + 1, first, last))
             begin, final = lines.numbers(np.array([first, last - 1])).tolist()
             segment.tally.line += final - begin + 1
         shifts = np.array([segment.shift for segment in segments])
-        self.emit(decoder, lines, decoded, spans, lines.starts + np.repeat(shifts, np.diff(bounds)))
+        self.emit(decoder, lines, decoded, spans, lines.starts + np.repeat(shifts, np.diff(bounds)), lent)
+        if lent is not None:
+            self.buffer = self.writers.buffer(self.size + 1)
 
     @staticmethod
     def _bounds(lines: Lines, segments: list[Segment]) -> list[int]:
         """The line at which each segment begins, and one more."""
         return [0, *(np.searchsorted(lines.ends, [s.end - 1 for s in segments]) + 1).tolist()]
 
-    def emit(self, decoder: LineDecoder, lines: Lines, decoded: Decoded, spans: list[Span], offsets: Ints) -> None:
-        """Decoded lines to rows, rows to the wire's writer, and everything to the tallies."""
+    def emit(
+        self, decoder: LineDecoder, lines: Lines, decoded: Decoded, spans: list[Span], offsets: Ints,
+        lent: bytearray | None = None,
+    ) -> None:  # fmt: skip
+        """Decoded lines to rows, rows to the wire's writer, and everything to the tallies.
+
+        `lent`: the buffer that the payload points into, if the writer is to give it back.
+        """
         firsts = [span.first for span in spans]
         rows = [*np.searchsorted(decoded.index, firsts).tolist(), len(decoded.objects)]
         placed = [
@@ -232,14 +246,15 @@ class Block:
         for place in placed:
             key_by_line(place.rows, hashes[place.first : place.first + place.rows.n])
         is_glued = lines.physical is not None
+        size = int(lines.ends[-1] - lines.starts[0])
         try:
-            batch = columns.batch(placed, decoded, line, offsets[decoded.index], is_glued=is_glued)
+            batch = columns.batch(placed, decoded, line, offsets[decoded.index], size, is_glued=is_glued)
         except OverflowError:
             for place in placed:
                 columns.refuse_wide_integers(place.rows)
-            batch = columns.batch(placed, decoded, line, offsets[decoded.index], is_glued=is_glued)
-        if batch.rows.num_rows:
-            self.writers.events(spans[0].tally.wire, batch)
+            batch = columns.batch(placed, decoded, line, offsets[decoded.index], size, is_glued=is_glued)
+        batch.buffer = lent
+        self.writers.events(spans[0].tally.wire, batch)
         refused = list(decoded.refused)
         for place in placed:
             at = [int(decoded.index[place.first + i]) for i in place.rows.refused]

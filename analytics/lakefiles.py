@@ -87,9 +87,12 @@ def private(*, shared: bool) -> Iterator[None]:
         os.umask(before)
 
 
-def parquet_writer(path: Path, record: Record, *, level: int = 3) -> pq.ParquetWriter:
-    """A writer for one record kind's file. The texts that never repeat are spared the attempt at a dictionary."""
-    schema = arrow_schema(record)
+def parquet_writer(path: Path, record: Record, *, level: int = 3, schema: pa.Schema | None = None) -> pq.ParquetWriter:
+    """A writer for one record kind's file. The texts that never repeat are spared the attempt at a dictionary.
+
+    `schema`: the same columns in other Arrow types that give the same Parquet types.
+    """
+    schema = schema or arrow_schema(record)
     unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", *_RISING}
     path.parent.mkdir(parents=True, exist_ok=True)
     return pq.ParquetWriter(

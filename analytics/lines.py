@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 STRETCH_BYTES = 128 << 10  # what is searched for newlines at once: its flags stay in the cache
+INLINE_BYTES = 12  # what an Arrow string view holds in itself
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Buffer = bytes | bytearray
@@ -81,11 +82,24 @@ class Lines:
         found |= self.octets[self.starts] != 123
         return found
 
-    def texts(self, buffer: Buffer) -> pa.StringArray:
-        """The lines as Arrow strings over a copy of the buffer without its newlines."""
-        offsets = np.zeros(len(self) + 1, np.int32)
-        np.cumsum(self.ends - self.starts, out=offsets[1:])
-        size = int(self.ends[-1]) + 1
-        whole = buffer if size * 2 > len(buffer) else buffer[:size]
-        text = whole.replace(b"\n", b"")
-        return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(text))
+    def texts(self, buffer: Buffer) -> pa.StringViewArray:
+        """The lines as Arrow string views into the buffer, which must stay as it is while they are in use."""
+        lengths = self.ends - self.starts
+        views = np.zeros((len(self), 4), np.int32)  # length, first four bytes, number of the buffer, place in it
+        views[:, 0] = lengths
+        views[:, 1] = self._beginnings(self.starts, 4).view(np.int32)[:, 0]
+        views[:, 3] = self.starts
+        short = np.flatnonzero(lengths <= INLINE_BYTES)
+        if len(short):  # these stand in the view itself, with zeros behind them
+            texts = self._beginnings(self.starts[short], INLINE_BYTES)
+            texts[np.arange(INLINE_BYTES) >= lengths[short, None]] = 0
+            views[short, 1:] = texts.view(np.int32)
+        return pa.StringViewArray.from_buffers(
+            pa.string_view(), len(self), [None, pa.py_buffer(views), pa.py_buffer(buffer)]
+        )
+
+    def _beginnings(self, starts: Ints, count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """So many bytes from each place on."""
+        at = starts[:, None] + np.arange(count)
+        octets: np.ndarray[Any, np.dtype[np.uint8]] = self.octets[np.minimum(at, len(self.octets) - 1)]
+        return octets

@@ -249,7 +249,7 @@ class Redactor:
         self.exempt_keys = exempt_keys
         self._series: Any = None
 
-    def suspects(self, payloads: pa.StringArray) -> np.ndarray | None:
+    def suspects(self, payloads: pa.StringViewArray) -> np.ndarray | None:
         """Indices of the rows that may hold a secret; a superset of those `json_line` changes. None: not one row.
 
         polars is loaded here and not above: the commands that only read a lake have no use for it.

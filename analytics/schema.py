@@ -240,6 +240,7 @@ TOPICS: dict[str, str] = {
 _BLANK = pa.struct([pa.field("line", pa.int64()), pa.field("text", pa.binary())])
 
 
+@cache
 def arrow_type(kind: Type) -> pa.DataType:
     """The Arrow type of a logical type. Times are microseconds UTC; counters are 64 bit."""
     scalars: dict[str, pa.DataType] = {

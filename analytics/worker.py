@@ -308,7 +308,7 @@ class Worker:
         tally.skeleton = skeleton.decode("utf-8", "replace")
         tally.line = len(elements)
         texts = [data[e.offset : e.offset + e.length] for e in elements]
-        payload = Payload(pa.array(texts, pa.binary()).view(pa.string()))
+        payload = Payload(pa.array(texts, pa.binary()).view(pa.string()).cast(pa.string_view()))
         good = [j for j, e in enumerate(elements) if not isinstance(e.obj, Refusal)]
         decoded = Decoded(
             np.array(good, np.int64), [elements[j].obj for j in good], payload,

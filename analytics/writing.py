@@ -14,6 +14,7 @@ from analytics.schema import Record, arrow_schema
 
 ROW_GROUP_BYTES = 48 << 20
 LEVEL = 1
+SCHEMA = arrow_schema("event").set(PAYLOAD_AT, pa.field("payload", pa.string_view()))
 
 
 class Writers:
@@ -24,6 +25,13 @@ class Writers:
         self._open: dict[str, tuple[pq.ParquetWriter, str]] = {}
         self._waiting: dict[str, list[Batch]] = {}
         self._refused: dict[str, list[dict[str, Any]]] = {}
+        self._free: list[bytearray] = []
+
+    def buffer(self, size: int) -> bytearray:
+        """A buffer of that size: one that a written batch gave back, or a new one."""
+        if self._free and len(self._free[-1]) != size:
+            self._free.clear()
+        return self._free.pop() if self._free else bytearray(size)
 
     def events(self, wire: str, batch: Batch) -> None:
         """Queue event rows; a row group is written when there is enough for one."""
@@ -62,13 +70,18 @@ class Writers:
         waiting = self._waiting.pop(wire, [])
         if not waiting:
             return
+        table = pa.Table.from_batches([batch.rows for batch in waiting])
+        if table.num_rows:
+            payload = pa.chunked_array([piece for batch in waiting for piece in batch.payload], pa.string_view())
+            self._writer(wire).write_table(table.add_column(PAYLOAD_AT, "payload", payload), row_group_size=1 << 30)
+        self._free += [batch.buffer for batch in waiting if batch.buffer is not None]
+
+    def _writer(self, wire: str) -> pq.ParquetWriter:
+        """The open event file of a wire."""
         if wire not in self._open:
             relative = self._relative("event", wire)
-            self._open[wire] = (parquet_writer(self._lake / relative, "event", level=LEVEL), relative)
-        table = pa.Table.from_batches([batch.rows for batch in waiting])
-        payload = pa.chunked_array([piece for batch in waiting for piece in batch.payload], pa.string())
-        table = table.add_column(PAYLOAD_AT, "payload", payload)
-        self._open[wire][0].write_table(table, row_group_size=1 << 30)
+            self._open[wire] = (parquet_writer(self._lake / relative, "event", level=LEVEL, schema=SCHEMA), relative)
+        return self._open[wire][0]
 
     def _relative(self, record: Record, wire: str) -> str:
         return data_path(record, wire, self._ingest_id, self._number)
