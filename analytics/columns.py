@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from analytics.arrays import Ints, array, nulls, scatter
 from analytics.blocks import Decoded
-from analytics.schema import EVENT, Column, Type, arrow_schema, arrow_type
+from analytics.schema import EVENT, Column, arrow_schema, arrow_type
 from analytics.wires.base import MAX_INT, Refusal, Rows
 
 INHERITED = ("run_id", "run_id_origin", "seq", "ts", "ts_origin", "event", "event_key")
@@ -20,9 +21,6 @@ PLACED = frozenset({"wire", "source_id", "line", "part", "byte_offset", "payload
 COLUMNS: tuple[Column, ...] = tuple(c for c in EVENT if c.name not in PLACED)
 PAYLOAD_AT = arrow_schema("event").get_field_index("payload")
 BESIDE_PAYLOAD = arrow_schema("event").remove(PAYLOAD_AT)
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-DTYPES: dict[str, Any] = {"int": np.int64, "time": np.int64, "float": np.float64, "bool": np.bool_}
 
 
 @dataclass(slots=True)
@@ -42,6 +40,14 @@ class Batch:
     payload: list[pa.StringViewArray]
     payload_bytes: int
     buffer: bytearray | None = None  # what the payload's views point into, to be used again once they are written
+
+
+def settle_times(rows: Rows) -> None:
+    """Row times as an Arrow array, which both the tally and the table read; not if one of them does not fit."""
+    stamps = rows.columns.get("ts")
+    if isinstance(stamps, list):
+        with suppress(OverflowError):  # refused by name, together with all other wide numbers
+            rows.columns["ts"] = pa.array(stamps, pa.int64())
 
 
 def refuse_wide_integers(rows: Rows) -> None:
@@ -227,27 +233,27 @@ def _column(column: Column, cells: _Cells, n: int, parts: _Parts) -> pa.Array:
             inherited = _plain(made.take(pa.array(parts.at)))
             own = (inherited.view(pa.int64()) if column.type == "time" else inherited).to_pylist()
             said = [values.get(name, own[k]) for k, values in enumerate(parts.values)]
-        added = _array(said, column)
+        added = array(said, column)
         if isinstance(made, pa.DictionaryArray):
             added = added.dictionary_encode()
         return _plain(pa.concat_arrays([made, added]).take(pa.array(order)))
     new = [values.get(name) for values in parts.values] if name in parts.names else []
     if not cells.places and not new:
-        return _nulls(column.type, parts.total)
+        return nulls(column.type, parts.total)
     found = list(chain.from_iterable(cells.values))
     at = np.concatenate([*cells.places, np.empty(0, np.int64)])
     if len(parts.at):
         at += parts.shifts[at]  # a row moves behind the parts before it
     if new:
         at, found = np.concatenate([at, parts.places]), found + new
-    return _scatter(_array(found, column), at, parts.total, column)
+    return scatter(array(found, column), at, parts.total, column)
 
 
 def _full(column: Column, cells: _Cells, n: int) -> pa.Array:
     """A column that some spans say for each of their rows, without parts."""
     if cells.dense or sum(count for _, count, _ in cells.constant) < n:
         return _joined(column, cells, n)
-    values = _array([value for _, _, value in cells.constant], column)
+    values = array([value for _, _, value in cells.constant], column)
     index = np.repeat(np.arange(len(values), dtype=np.int32), [count for _, count, _ in cells.constant])
     return pa.DictionaryArray.from_arrays(pa.array(index), values)
 
@@ -259,10 +265,10 @@ def _plain(made: pa.Array) -> pa.Array:
 
 def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
     """A column that is said in several ways; neighbouring lists become one array."""
-    beside = _nulls(column.type, n)
+    beside = nulls(column.type, n)
     if cells.places:
         values = list(chain.from_iterable(cells.values))
-        beside = _scatter(_array(values, column), np.concatenate(cells.places), n, column)
+        beside = scatter(array(values, column), np.concatenate(cells.places), n, column)
     full: list[tuple[int, int, Any]] = [
         *cells.dense,
         *((first, count, [value] * count) for first, count, value in cells.constant),
@@ -272,7 +278,7 @@ def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
     at = 0
     for first, count, values in sorted(full, key=lambda piece: piece[0]):
         if run and (first > at or isinstance(values, pa.Array)):
-            pieces.append(_array(run, column))
+            pieces.append(array(run, column))
             run = []
         if first > at:
             pieces.append(beside.slice(at, first - at))
@@ -283,7 +289,7 @@ def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
             run += values
         at = first + count
     if run:
-        pieces.append(_array(run, column))
+        pieces.append(array(run, column))
     if at < n:
         pieces.append(beside.slice(at))
     if any(piece.type != pieces[0].type for piece in pieces):
@@ -291,59 +297,9 @@ def _joined(column: Column, cells: _Cells, n: int) -> pa.Array:
     return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces or [beside])
 
 
-def _scatter(values: pa.Array, at: Ints, total: int, column: Column) -> pa.Array:
-    """Values put at their places, NULL everywhere else; of several for one place the last holds."""
-    if values.null_count:
-        at = at[values.is_valid().to_numpy(zero_copy_only=False)]
-        values = values.drop_null()
-    if not len(at):
-        return _nulls(column.type, total)
-    valid = np.zeros(total, np.bool_)
-    valid[at] = True
-    bits, kind = _bits(valid), arrow_type(column.type)
-    if column.type == "text":
-        if not (at[1:] > at[:-1]).all():
-            order = np.argsort(at, kind="stable")
-            at = at[order]
-            is_last = np.append(at[1:] != at[:-1], True)
-            at = at[is_last]
-            values = values.take(pa.array(order[is_last]))
-        _, ends, text = values.buffers()
-        offsets = np.zeros(total + 1, np.int32)
-        offsets[at + 1] = np.diff(np.frombuffer(ends, np.int32, len(values) + 1))
-        np.cumsum(offsets, out=offsets)
-        return pa.Array.from_buffers(kind, total, [bits, pa.py_buffer(offsets), text])
-    cells = np.zeros(total, DTYPES[column.type])
-    if column.type == "time":
-        values = values.view(pa.int64())
-    cells[at] = values.to_numpy(zero_copy_only=False)
-    return pa.Array.from_buffers(kind, total, [bits, _bits(cells) if column.type == "bool" else pa.py_buffer(cells)])
-
-
-def _bits(flags: Flags) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(flags, bitorder="little"))
-
-
-def _nulls(kind: Type, total: int) -> pa.Array:
-    pool = _null_pool(kind)
-    return pool.slice(0, total) if total <= len(pool) else pa.nulls(total, arrow_type(kind))
-
-
-@cache
-def _null_pool(kind: Type) -> pa.Array:
-    """One array of NULLs per type, shared by all columns that a block says nothing of."""
-    return pa.nulls(1 << 16, arrow_type(kind))
-
-
-def _array(values: list[Any], column: Column) -> pa.Array:
-    if column.type == "time":
-        return pa.array(values, pa.int64()).view(arrow_type("time"))
-    return pa.array(values, arrow_type(column.type))
-
-
 def _raw(decoded: Decoded, parts: _Parts) -> pa.Array:
     if not decoded.raw:
-        return _nulls("bytes", parts.total)
+        return nulls("bytes", parts.total)
     rows = by_row(decoded.raw, decoded.index)
     values: list[bytes | None] = [None] * parts.total
     for row, octets in rows.items():

@@ -245,6 +245,7 @@ class Block:
         hashes = line_hashes(lines, decoded.index)
         for place in placed:
             key_by_line(place.rows, hashes[place.first : place.first + place.rows.n])
+            columns.settle_times(place.rows)
         is_glued = lines.physical is not None
         size = int(lines.ends[-1] - lines.starts[0])
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw, UnsetType
 
 from analytics.wires.base import attributes, clip
 from analytics.wires.codex_rollout_calls import Calls
@@ -144,17 +144,32 @@ class Reading(Calls):
             info = None if p.info is UNSET else INFO.decode(p.info)
         except msgspec.MsgspecError as error:
             raise BrokenRowError(str(error)) from error
-        limits = raw(p.rate_limits, LIMITS)
         if not state.speaks_tokens and not self.is_bare:
             state.speaks_tokens = True
             self.also_speaks(i, "tokens")
         if info is not None:
             self.meter(i, info)
-        if type(limits) is Limits:
+        windows = self.windows(i, p.rate_limits)
+        if windows is not None:
             if not state.speaks_limits:
                 state.speaks_limits = True
                 self.also_speaks(i, "limits")
-            self.rows.parts += [(i, said) for said in samples(limits, self.ts[i])]
+            self.rows.parts += [(i, said) for said in windows]
+
+    def windows(self, i: int, said: Raw | UnsetType) -> list[dict[str, Any]] | None:
+        """The windows of a row's limits, which most rows repeat from the one before; None: it tells of no limits."""
+        if said is UNSET:
+            return None
+        text = bytes(said)
+        if text == self.limits_before:
+            return self.windows_before
+        limits = raw(said, LIMITS)
+        if type(limits) is not Limits:
+            return None
+        windows = samples(limits, self.ts[i])
+        if b"resets_in_seconds" not in text:  # which counts from the row's own time
+            self.limits_before, self.windows_before = text, windows
+        return windows
 
     def meter(self, i: int, info: Info) -> None:
         state, total, last = self.state, info.total_token_usage, info.last_token_usage

@@ -44,6 +44,8 @@ class Span:
         self.state, self.run_id, self.ts, self.is_bare = state, run_id, ts, is_bare
         self.rows = Rows(n)
         self.runs = [(0, run_id)]  # where each run begins
+        self.limits_before: bytes | None = None  # as the latest row had them whose windows say all
+        self.windows_before: list[dict[str, Any]] = []
         self.kinds, self.events, self.turns = self.rows.blank("kind", "event", "turn_id")
         self.asked = Sheet("call_id", "call_scope", "tool", "model")
         self.done = Sheet("call_id", "call_scope", "tool", "text_chars", "exit_code", "is_error", "duration_ms")
