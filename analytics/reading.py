@@ -19,6 +19,7 @@ from analytics.wires.base import Sample
 HEAD_BYTES = 256 << 10
 PIECE_BYTES = 1 << 20
 SNIFF_OBJECTS = 8
+SNIFF_DEPTH = 8  # of a record that is cut off; what tells a wire stands in the first two levels
 MANY_OBJECTS = 2000  # looked at where the first few tell nothing
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
@@ -252,11 +253,11 @@ def take_sample(
 
 def begun_object(text: bytes) -> dict[str, Any]:
     """What a JSON object that is cut off says before the cut; empty if it is none, or says nothing whole."""
-    return _begun(text.decode("latin-1"), 0)[0]
+    return _begun(text.decode("latin-1"), 0, SNIFF_DEPTH)[0]
 
 
-def _begun(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """The members of the object that begins here, and where it was left."""
+def _begun(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    """The members of the object that begins here, and where it was left; not of objects more than `depth` deep."""
     said: dict[str, Any] = {}
     opened = _OPENING.match(text, at)
     at = opened.end() if opened else len(text)
@@ -265,7 +266,7 @@ def _begun(text: str, at: int) -> tuple[dict[str, Any], int]:
         try:
             said[member[1]], at = _VALUES.raw_decode(text, at)
         except (ValueError, RecursionError):
-            inside, _ = _begun(text, at)
+            inside, _ = _begun(text, at, depth - 1) if depth else ({}, at)
             if inside:
                 said[member[1]] = inside
             break
