@@ -85,10 +85,13 @@ class Gzip:
         self._inflate = zlib.decompressobj(wbits=31)
         self._waiting = b""
         self._started = False
+        self._error: OSError | None = None
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes; none at the end. Raises OSError where the data is cut or corrupt."""
         while True:
+            if self._error is not None:
+                raise self._error
             raw = self._waiting or self._file.read(self.CHUNK)
             if self._inflate.eof:  # the member ended; zeros may pad, or another member follows
                 raw = raw.lstrip(b"\0") if self._waiting else raw
@@ -97,16 +100,33 @@ class Gzip:
                 self._inflate, self._started = zlib.decompressobj(wbits=31), False
             if not raw and not self._started:
                 return b""
+            before = self._inflate.copy()
             try:  # without raw bytes: what zlib still holds
                 data = self._inflate.decompress(raw, size)
             except zlib.error as error:
-                raise OSError(str(error)) from error
+                self._error = OSError(str(error))
+                return _before_defect(before, raw, size) or self.read(size)
             self._started = True
             self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
             if data:
                 return data
             if not raw and not self._inflate.eof:
                 raise OSError("the compressed data is cut")
+
+
+def _before_defect(inflate: Any, raw: bytes, size: int) -> bytes:
+    """What zlib can give of these bytes, one at a time: where it fails it keeps back all that it made in that call."""
+    made = bytearray()
+    while len(made) < size:
+        try:
+            octet = inflate.decompress(raw, 1)
+        except zlib.error:
+            break
+        if not octet:
+            break
+        made += octet
+        raw = inflate.unconsumed_tail
+    return bytes(made)
 
 
 class Compressed:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from bad_files import FILES, STRANGERS
 from bad_hosts import HOSTS
 from bad_lines import LINES, ODD_NUMBERS, TIMED, TIMES, TIMES_MS
 from helpers import Reader, check_conservation, rebuild
 
+from analytics import reading
 from analytics.refusals import NAMES
 
 RUN = "run-1"
@@ -122,3 +124,59 @@ def test_a_time_is_what_it_says_or_unknown(read, row, form):
     assert made.reasons() == []
     stamps = [row["ts"] for row in made.events if row["line"] == number and row["part"] == 0]
     assert [stamp.isoformat() if stamp is not None else None for stamp in stamps] == [answer]
+
+
+def words_on(made, number):
+    """What became of a line of a file; here any event is an event."""
+    parts = [(row["byte_offset"], row["reason"]) for row in made.refusals if row["line"] == number]
+    for row in made.events:
+        if row["line"] == number and (row["payload"] is not None or row["raw"] is not None):
+            parts.append((row["byte_offset"], "text" if row["event"] == "plain_text" else "event"))
+    if any(blank["line"] == number for blank in made.source["blanks"]):
+        parts.append((0, "blank"))
+    return " + ".join(what for _, what in sorted(parts))
+
+
+WHOLE = [(row, form) for row in FILES for form in row.forms]
+
+
+@pytest.mark.parametrize(("row", "form"), WHOLE, ids=[f"{row.name}-{form}" for row, form in WHOLE])
+def test_a_bad_file_is_what_the_table_says(tmp_path, monkeypatch, row, form):
+    monkeypatch.setattr(reading.Compressed, "FREE_BYTES", 1 << 20)
+    host = HOSTS[form]
+    data = row.make(host, RUN)
+    path = tmp_path / f"input{row.suffix}"
+    path.write_bytes(data)
+    outcome = row.outcome(form, host, data)
+    record, made = Reader(tmp_path, **row.settings).read(path)
+    assert [refusal["reason"] for refusal in made.refusals if refusal["line"] is None] == list(outcome.whole)
+    if outcome.skipped is not None:
+        assert (record.status, record.reason) == ("skipped", outcome.skipped)
+        assert (made.events, made.refusals) == ([], [])
+        return
+    if outcome.is_refused:
+        assert (record.status, made.events) == ("refused", [])
+        return
+    assert (record.status, record.wire, made.source["shape"]) == ("read", host.wire, host.shape)
+    check_conservation(made)
+    lines = made.source["lines"] - (made.source["pending_bytes"] > 0)
+    found = [words_on(made, number) for number in range(1, lines + 1)]
+    if "compression_ratio" in outcome.whole:  # how much of the bomb was read before it was refused does not matter
+        assert set(found[len(outcome.lines) :]) == {"blank"}
+        assert "100 times" in made.refusals[0]["detail"]
+        assert found[: len(outcome.lines)] == list(outcome.lines)
+        return
+    assert found == list(outcome.lines)
+    assert (made.source["pending_bytes"], made.source["has_bom"]) == (outcome.pending, outcome.has_bom)
+    if "line_too_long" in outcome.reasons:
+        assert "the limit is 1024" in made.refusals[0]["detail"]
+    if row.suffix == ".jsonl":
+        assert rebuild_parts(made) == data
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_file_in_which_no_wire_is_seen_is_skipped_with_the_reason(read, name):
+    data, reason = STRANGERS[name]
+    record, made = read(data)
+    assert (record.status, record.reason) == ("skipped", reason)
+    assert (made.events, made.refusals) == ([], [])
