@@ -17,7 +17,7 @@ from bad_hosts import HOSTS, Host
 from bad_lines import CODE, DEEP, EXEC, GENERIC, STREAM
 
 NOISY = (GENERIC, STREAM, EXEC)
-TEXTUAL = {name: "text" for name in NOISY}
+TEXTUAL = dict.fromkeys(NOISY, "text")
 NO_WIRE, EMPTY = "no known wire by its content", "empty"
 
 
@@ -194,7 +194,8 @@ def first_two(*whole: str) -> Callable[[str, Host, bytes], Outcome]:
 FILES: tuple[BadFile, ...] = (
     BadFile("a BOM", lambda h, r: b"\xef\xbb\xbf" + joined(h, r), whole_lines(has_bom=True)),
     BadFile("CRLF", lambda h, r: b"".join(h.good(r, end=b"\r\n")), whole_lines()),
-    BadFile("a BOM and CRLF", lambda h, r: b"\xef\xbb\xbf" + b"".join(h.good(r, end=b"\r\n")), whole_lines(has_bom=True)),
+    BadFile("a BOM and CRLF", lambda h, r: b"\xef\xbb\xbf" + b"".join(h.good(r, end=b"\r\n")),
+            whole_lines(has_bom=True)),
     BadFile("blank lines", blank_lines, same(lambda _f, h: ("blank", "event", "blank", *good(h)[1:], "blank"))),
     BadFile("no newline at the end", lambda h, r: joined(h, r)[:-1], unterminated),
     BadFile("a torn end", lambda h, r: joined(h, r)[:-9], lambda f, h, d: unterminated(f, h, d, "text")),
@@ -219,7 +220,8 @@ FILES: tuple[BadFile, ...] = (
             refused("not_utf8_file"), ".jsonl.gz"),
     BadFile("a zip bomb", bomb, lambda _f, h, _d: Outcome(good(h), ("compression_ratio",)), ".jsonl.gz",
             {"max_ratio": 100}),
-    BadFile("a zip bomb that is allowed", bomb, lambda _f, h, _d: Outcome((*good(h), *["blank"] * BLANKS)), ".jsonl.gz"),
+    BadFile("a zip bomb that is allowed", bomb, lambda _f, h, _d: Outcome((*good(h), *["blank"] * BLANKS)),
+            ".jsonl.gz"),
     # long and deep
     BadFile("a line over the limit", long_line, same(with_middle("line_too_long")), settings={"max_line_bytes": 1024}),
     BadFile("10,000 levels before the first record", lambda h, r: b'{"a":' * DEEP + b"\n" + joined(h, r),
@@ -303,8 +305,10 @@ RUNS: tuple[BadRun, ...] = (
     BadRun("closed twice alike", (metaharness("alike", 1, 2, declared=(2, 2)),), {"alike": (4, "inconsistent")}),
     BadRun("the marker is not last", (metaharness("early", 1, 2, declared=(2,), behind=(4,)),),
            {"early": (4, "inconsistent")}),
-    BadRun("the marker declares one too many", (metaharness("many", 1, 2, declared=(3,)),), {"many": (3, "inconsistent")}),
-    BadRun("the marker declares one too few", (metaharness("few", 1, 2, 3, declared=(2,)),), {"few": (4, "inconsistent")}),
+    BadRun("the marker declares one too many", (metaharness("many", 1, 2, declared=(3,)),),
+           {"many": (3, "inconsistent")}),
+    BadRun("the marker declares one too few", (metaharness("few", 1, 2, 3, declared=(2,)),),
+           {"few": (4, "inconsistent")}),
     BadRun("a marker alone", (metaharness("alone", declared=(0,)),), {"alone": (1, "closed")}),
     BadRun("a line twice", (metaharness("repeats", 1, 2, 2, 3, declared=(3,)),), {"repeats": (5, "inconsistent")}),
     BadRun("a line is missing", (metaharness("jumps", 1, 2, 4, declared=(4,)),), {"jumps": (4, "inconsistent")}),
@@ -318,8 +322,10 @@ RUNS: tuple[BadRun, ...] = (
     BadRun("numbers from 1", (lab("lab-late", 1, 2, 3),), {"lab-late": (3, "inconsistent")}),
     # one id in two files: the same content is one run, numbers that go on are one run, others are two
     BadRun("the same run in two files", (metaharness("same", 1, 2, declared=(2,)),) * 2, {"same": (3, "closed")}),
-    BadRun("a run that goes on in a second file", (metaharness("goes-on", 1, 2), metaharness("goes-on", 3, declared=(3,))),
+    BadRun("a run that goes on in a second file",
+           (metaharness("goes-on", 1, 2), metaharness("goes-on", 3, declared=(3,))),
            {"goes-on": (4, "closed")}),
-    BadRun("two runs of one id", (metaharness("two", 1, 2, declared=(2,)), metaharness("two", 1, 2, 3, declared=(3,), day=2)),
+    BadRun("two runs of one id",
+           (metaharness("two", 1, 2, declared=(2,)), metaharness("two", 1, 2, 3, declared=(3,), day=2)),
            {"two": (3, "closed"), "two#2": (4, "closed")}),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Bad input, one line at a time: each row says what stands between two good lines, and what becomes of it.
 
-An answer is a refusal reason; or what the line is read as: `event` (what it says), `opaque` (a record that nobody knows),
-`text` (plain text, which is data in captures of stdout), `blank`. `a + b`: two records were found on the one line.
+An answer is a refusal reason; or what the line is read as: `event` (what it says), `text` (plain text, which is data in
+captures of stdout), `blank`. `a + b`: two records were found on the one line.
 An answer for "*" holds for every form that has none of its own. The answers come from the notes on the formats; where
 those leave one open, the reason stands beside the row.
 """
@@ -88,12 +88,13 @@ LINES: tuple[BadLine, ...] = (
     BadLine("an empty line", bare(b""), {"*": "blank"}),
     BadLine("white space alone", bare(b" \t  "), {"*": "blank"}),
     BadLine("a CR alone", bare(b"\r"), {"*": "blank"}),
-    # A file glued behind another keeps its BOM. The harnesses' own readers refuse such a line; to the generic protocol it
-    # is text, since U+FEFF is no white space there; the readers of native transcripts, which mend what is no fault of the
-    # record, lose nothing by reading it.
+    # A file glued behind another keeps its BOM. The harnesses' own readers refuse such a line; to the generic protocol
+    # it is text, since U+FEFF is no white space there; the readers of native transcripts, which mend what is no fault
+    # of the record, lose nothing by reading it.
     BadLine(
         "a BOM in the middle of the file", changed(lambda line: b"\xef\xbb\xbf" + line),
-        {"*": "event", "metaharness": "not_json", "platonic-core": "not_json", "harness-lab": "not_json", GENERIC: "text"},
+        {"*": "event", "metaharness": "not_json", "platonic-core": "not_json", "harness-lab": "not_json",
+         GENERIC: "text"},
     ),
     # bytes
     # the generic protocol decodes with replacement, so the record is the record that it is
@@ -167,13 +168,14 @@ LINES: tuple[BadLine, ...] = (
         {"*": "event", "platonic-core": "unknown_field"},
         {form: {"text_chars": 1} for form in ("metaharness", "harness-lab", GENERIC, EXEC)},
     ),
-    BadLine("a field that nobody knows", more(b'"tide":{"a":[1,null]}'), {"*": "event", "platonic-core": "unknown_field"}),
+    BadLine("a field that nobody knows", more(b'"tide":{"a":[1,null]}'),
+            {"*": "event", "platonic-core": "unknown_field"}),
     BadLine("an empty key", more(b'"":1'), {"*": "event", "platonic-core": "unknown_field"}),
     # an object that names nothing: another program's words in a capture, a damaged line elsewhere
     BadLine(
         "an empty object", bare(b"{}"),
-        {"*": "unknown_event", "metaharness": "unknown_format", "platonic-core": "not_a_record", "harness-lab": "malformed", GENERIC: "text",
-         STREAM: "text", EXEC: "text"},
+        {"*": "unknown_event", "metaharness": "unknown_format", "platonic-core": "not_a_record",
+         "harness-lab": "malformed", GENERIC: "text", STREAM: "text", EXEC: "text"},
     ),
 )  # fmt: skip
 
@@ -201,16 +203,17 @@ ODD_NUMBERS: tuple[tuple[str, str, bytes, dict[str, object]], ...] = (
     ("a limit that resets in epoch milliseconds", STREAM, _STREAM + b'"rate_limit_event","rate_limit_info":{"status":'
      b'"allowed","rateLimitType":"five_hour","resetsAt":1772359200000,"utilization":1}}',
      {"limit_used": 1.0, "limit_resets_at": None}),
-    ("a model's cost of 400 digits", STREAM, _STREAM + b'"result","subtype":"success","total_cost_usd":1.5,"modelUsage":'
-     b'{"m":{"inputTokens":1,"outputTokens":2,"costUSD":' + WIDE + b"}}}", {"status": "success"}),
+    ("a model's cost of 400 digits", STREAM, _STREAM + b'"result","subtype":"success","total_cost_usd":1.5,'
+     b'"modelUsage":{"m":{"inputTokens":1,"outputTokens":2,"costUSD":' + WIDE + b"}}}", {"status": "success"}),
     ("a retry of 5,000 digits", EXEC, b'{"type":"error","message":"retry ' + ENDLESS + b"/" + ENDLESS + b'"}',
      {"event": "error"}),
-    ("a limit that resets beyond all time", "codex-rollout", b'{"timestamp":"9999-12-31T23:00:00Z","type":"event_msg",'
+    ("a limit that resets beyond all time", "codex-rollout",
+     (b'{"timestamp":"9999-12-31T23:00:00Z","type":"event_msg",'
      b'"payload":{"type":"token_count","info":null,"rate_limits":{"primary":{"used_percent":5,"window_minutes":300,'
-     b'"resets_in_seconds":253402300799}}}}', {"limit_used": 5.0, "limit_resets_at": None}),
+     b'"resets_in_seconds":253402300799}}}}'), {"limit_used": 5.0, "limit_resets_at": None}),
     ("an exit code of 5,000 digits", "codex-rollout", b'{"timestamp":"2026-03-01T10:00:00Z","type":"response_item",'
-     b'"payload":{"type":"function_call_output","call_id":"c","output":"Wall time: ' + WIDE + b" seconds\\nProcess exited"
-     b" with code " + ENDLESS + b'\\nOutput:\\n"}}', {"exit_code": None, "duration_ms": None}),
+     b'"payload":{"type":"function_call_output","call_id":"c","output":"Wall time: ' + WIDE + b" seconds\\nProcess "
+     b"exited with code " + ENDLESS + b'\\nOutput:\\n"}}', {"exit_code": None, "duration_ms": None}),
 )  # fmt: skip
 
 

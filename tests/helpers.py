@@ -171,7 +171,8 @@ def check_conservation(reading: Reading) -> None:
     assert source["lines"] == len(event_lines) + len(refused_lines) + source["blank_lines"] + pending
     assert sum(piece["lines"] for piece in source["runs"]) == len(event_lines)
     assert sum(piece["events"] for piece in source["runs"]) == len(events)
-    places = [(row["line"], row["byte_offset"]) for row in events if row["payload"] is not None or row["raw"] is not None]
+    said = [row for row in events if row["payload"] is not None or row["raw"] is not None]
+    places = [(row["line"], row["byte_offset"]) for row in said]
     assert len(places) == len(set(places)), "the bytes of a record stand once, several records may stand on one line"
     for row in events:
         assert row["run_id"] is not None

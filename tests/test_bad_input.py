@@ -100,7 +100,7 @@ def rebuild_parts(made):
 
 
 def test_the_answers_of_the_table_are_reasons_or_words_of_the_table():
-    words = {"event", "text", "blank", "opaque"}
+    words = {"event", "text", "blank"}
     for row in LINES:
         for form in HOSTS:
             assert set(row.answer(form).split(" + ")) <= NAMES | words
@@ -129,9 +129,11 @@ def test_a_time_is_what_it_says_or_unknown(read, row, form):
 def words_on(made, number):
     """What became of a line of a file; here any event is an event."""
     parts = [(row["byte_offset"], row["reason"]) for row in made.refusals if row["line"] == number]
-    for row in made.events:
-        if row["line"] == number and (row["payload"] is not None or row["raw"] is not None):
-            parts.append((row["byte_offset"], "text" if row["event"] == "plain_text" else "event"))
+    parts += [
+        (row["byte_offset"], "text" if row["event"] == "plain_text" else "event")
+        for row in made.events
+        if row["line"] == number and (row["payload"] is not None or row["raw"] is not None)
+    ]
     if any(blank["line"] == number for blank in made.source["blanks"]):
         parts.append((0, "blank"))
     return " + ".join(what for _, what in sorted(parts))
