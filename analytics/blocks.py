@@ -22,7 +22,7 @@ import pyarrow as pa
 from analytics.glued import cuts
 from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
-from analytics.wires.base import Context, Refusal, Wire
+from analytics.wires.base import Context, Refusal, Wire, loose
 
 CHUNK_LINES = 32
 GLUED = frozenset({"not_json", "trailing_text", "nul_byte", "invalid_utf8"})  # how a line of several records looks
@@ -221,6 +221,8 @@ class LineDecoder:
     def _explain(self, line: bytes, error: str, ctx: Context) -> Refusal:
         try:
             value = msgspec.json.decode(line)
+        except msgspec.ValidationError:  # 1e400: JSON, but no number that anything here can hold
+            value = loose(line)
         except msgspec.DecodeError as broken:  # the shape was wrong before the text broke off
             return self._broken(line, str(broken), ctx)
         except RecursionError:

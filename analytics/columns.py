@@ -127,8 +127,12 @@ def batch(
     arrays["line"], arrays["byte_offset"] = pa.array(parts.widened(line)), pa.array(parts.widened(byte_offset))
     number, redactions = np.zeros(parts.total, np.int64), np.zeros(n, np.int64)
     number[parts.places] = parts.numbers
+    refused = [span.first + i for span in spans for i in span.rows.refused]
+    kept = np.ones(n, np.int64)
+    kept[refused] = 0
+    kept = parts.widened(kept)
     if is_glued:
-        number = _places(source, parts.widened(line))
+        number = _places(source, parts.widened(line), kept)
     for row, count in by_row(decoded.redactions, decoded.index).items():
         redactions[row] = count
     redactions = parts.widened(redactions)
@@ -136,20 +140,17 @@ def batch(
     arrays["part"], arrays["redactions"] = pa.array(number), pa.array(redactions)
     arrays["raw"] = _raw(decoded, parts)
     made = pa.RecordBatch.from_arrays([arrays[name] for name in BESIDE_PAYLOAD.names], schema=BESIDE_PAYLOAD)
-    refused = [span.first + i for span in spans for i in span.rows.refused]
     if refused:
-        kept = np.ones(n, np.int64)
-        kept[refused] = 0
-        made = made.filter(pa.array(parts.widened(kept) == 1))
+        made = made.filter(pa.array(kept == 1))
     payload = _payload(decoded, parts, refused)
     return Batch(made, payload, payload_bytes)
 
 
-def _places(source: Ints, line: Ints) -> Ints:
-    """For each row, how many rows of the same line stand before it."""
+def _places(source: Ints, line: Ints, kept: Ints) -> Ints:
+    """For each row, how many rows that are kept of the same line stand before it."""
     is_new = np.append(True, (np.diff(line) != 0) | (np.diff(source) != 0))
-    starts = np.flatnonzero(is_new)
-    return np.arange(len(line)) - np.repeat(starts, np.diff(np.append(starts, len(line))))
+    starts, before = np.flatnonzero(is_new), np.cumsum(kept) - kept
+    return before - np.repeat(before[starts], np.diff(np.append(starts, len(line))))
 
 
 def by_row(by_line: Mapping[int, Any], index: Ints) -> dict[int, Any]:

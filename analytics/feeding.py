@@ -19,6 +19,7 @@ from analytics.blocks import Decoded, LineDecoder, Refused
 from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
 from analytics.tally import RAW_LIMIT, Tally, key_by_line, line_hashes
+from analytics.wires.base import Refusal
 from analytics.writing import Writers
 
 BLOCK_BYTES = 4 << 20
@@ -259,7 +260,8 @@ class Block:
         refused = list(decoded.refused)
         for place in placed:
             at = [int(decoded.index[place.first + i]) for i in place.rows.refused]
-            refused += [Refused(j, why, lines.line(j)) for j, why in zip(at, place.rows.refused.values(), strict=True)]
+            whys = place.rows.refused.values()
+            refused += [Refused(j, torn(why, lines, j), lines.line(j)) for j, why in zip(at, whys, strict=True)]
         if getattr(decoder.wire, "recovers_glued", False):
             refused = [with_run(one, decoded, spans, placed) for one in refused]
         self._refusals(refused, lines, decoded, spans, offsets, decoder)
@@ -288,6 +290,11 @@ class Block:
             span = spans[bisect_right(firsts, j) - 1]
             begin, number = lines.numbers(np.array([span.first, j])).tolist()
             span.tally.blank(span.first_line + number - begin, text)
+
+
+def torn(why: Refusal, lines: Lines, j: int) -> Refusal:
+    """The same; a part of a line that breaks off before another record is called what it is."""
+    return replace(why, reason="torn_record") if why.reason == "not_json" and lines.is_glued(j) else why
 
 
 def with_run(one: Refused, decoded: Decoded, spans: list[Span], placed: list[columns.Placed]) -> Refused:

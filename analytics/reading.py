@@ -19,6 +19,7 @@ from analytics.wires.base import Sample
 HEAD_BYTES = 256 << 10
 PIECE_BYTES = 1 << 20
 SNIFF_OBJECTS = 8
+SNIFF_DEPTH = 8  # of a record that is cut off; what tells a wire stands in the first two levels
 MANY_OBJECTS = 2000  # looked at where the first few tell nothing
 STDIN = "-"
 BOM = b"\xef\xbb\xbf"
@@ -84,10 +85,13 @@ class Gzip:
         self._inflate = zlib.decompressobj(wbits=31)
         self._waiting = b""
         self._started = False
+        self._error: OSError | None = None
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes; none at the end. Raises OSError where the data is cut or corrupt."""
         while True:
+            if self._error is not None:
+                raise self._error
             raw = self._waiting or self._file.read(self.CHUNK)
             if self._inflate.eof:  # the member ended; zeros may pad, or another member follows
                 raw = raw.lstrip(b"\0") if self._waiting else raw
@@ -96,16 +100,33 @@ class Gzip:
                 self._inflate, self._started = zlib.decompressobj(wbits=31), False
             if not raw and not self._started:
                 return b""
+            before = self._inflate.copy()
             try:  # without raw bytes: what zlib still holds
                 data = self._inflate.decompress(raw, size)
             except zlib.error as error:
-                raise OSError(str(error)) from error
+                self._error = OSError(str(error))
+                return _before_defect(before, raw, size) or self.read(size)
             self._started = True
             self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
             if data:
                 return data
             if not raw and not self._inflate.eof:
                 raise OSError("the compressed data is cut")
+
+
+def _before_defect(inflate: Any, raw: bytes, size: int) -> bytes:
+    """What zlib can give of these bytes, one at a time: where it fails it keeps back all that it made in that call."""
+    made = bytearray()
+    while len(made) < size:
+        try:
+            octet = inflate.decompress(raw, 1)
+        except zlib.error:
+            break
+        if not octet:
+            break
+        made += octet
+        raw = inflate.unconsumed_tail
+    return bytes(made)
 
 
 class Compressed:
@@ -252,11 +273,11 @@ def take_sample(
 
 def begun_object(text: bytes) -> dict[str, Any]:
     """What a JSON object that is cut off says before the cut; empty if it is none, or says nothing whole."""
-    return _begun(text.decode("latin-1"), 0)[0]
+    return _begun(text.decode("latin-1"), 0, SNIFF_DEPTH)[0]
 
 
-def _begun(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """The members of the object that begins here, and where it was left."""
+def _begun(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    """The members of the object that begins here, and where it was left; not of objects more than `depth` deep."""
     said: dict[str, Any] = {}
     opened = _OPENING.match(text, at)
     at = opened.end() if opened else len(text)
@@ -265,7 +286,7 @@ def _begun(text: str, at: int) -> tuple[dict[str, Any], int]:
         try:
             said[member[1]], at = _VALUES.raw_decode(text, at)
         except (ValueError, RecursionError):
-            inside, _ = _begun(text, at)
+            inside, _ = _begun(text, at, depth - 1) if depth else ({}, at)
             if inside:
                 said[member[1]] = inside
             break

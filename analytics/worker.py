@@ -276,7 +276,7 @@ class Worker:
         """A single JSON document with its events inline; it is held in memory as a whole."""
         self.block.flush()
         limit = self.settings.max_document_bytes
-        data = head + reading.read_up_to(opened.stream, limit + 1 - len(head))
+        data = head + reading.read_up_to(opened.stream, max(0, limit + 1 - len(head)))
         tally.hasher.update(data)
         tally.offset = len(data)
         tally.has_bom = data.startswith(reading.BOM)

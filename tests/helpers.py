@@ -171,9 +171,13 @@ def check_conservation(reading: Reading) -> None:
     assert source["lines"] == len(event_lines) + len(refused_lines) + source["blank_lines"] + pending
     assert sum(piece["lines"] for piece in source["runs"]) == len(event_lines)
     assert sum(piece["events"] for piece in source["runs"]) == len(events)
+    said = [row for row in events if row["payload"] is not None or row["raw"] is not None]
+    places = [(row["line"], row["byte_offset"]) for row in said]
+    assert len(places) == len(set(places)), "the bytes of a record stand once, several records may stand on one line"
     for row in events:
         assert row["run_id"] is not None
-        assert (row["payload"] is None) == (row["part"] > 0 or row["raw"] is not None)
+        assert row["payload"] is None or row["raw"] is None
+        assert row["part"] > 0 or row["payload"] is not None or row["raw"] is not None
 
 
 class Lab:

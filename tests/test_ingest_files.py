@@ -781,7 +781,7 @@ GOOD = {
     "an escaped NUL": TEXT % b'"a\\u0000b"',
     "unknown fields": TEXT.replace(b"null", b'null,"n":{"deep":[1,{"x":1e400}]}'.replace(b"1e400", b"1e300")) % b'"a"',
     "spaces around": b"  " + TEXT[:-1] % b'"a"' + b"  \t\r\n",
-    "the largest counter": USAGE % b"9223372036854775807",
+    "the largest counter": USAGE % b"1000000000000000",
 }
 
 

@@ -881,7 +881,7 @@ def test_records_that_share_a_line_are_both_read(reader, tmp_path):
     capture = Capture(reader.read(path)[1])
     assert set(capture.answers()) == {"m1", "m2", "m3"}
     assert [row["line"] for row in capture.of(event="plain_text")] == [3, 5]
-    assert [(row["line"], row["reason"]) for row in capture.reading.refusals] == [(4, "not_json")]
+    assert [(row["line"], row["reason"]) for row in capture.reading.refusals] == [(4, "torn_record")]
 
 
 def test_records_with_odd_numbers_or_cut_texts_are_mended(read):

@@ -15,10 +15,14 @@ from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 MESSAGE_CHARS = 500
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Microseconds of the years 1 to 9999. A time beyond them can be stored, but neither Python nor the lake's statistics
+# can hold it: one such line would keep a whole ingest from being committed.
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 MAX_INT = 2**63 - 1
 # Of one token counter, and far beyond any account's (a thread's total of 3.2e9 is the largest known): a greater one is
 # damage, and a few of the size of MAX_INT would overflow every sum over the lake.
@@ -155,8 +159,8 @@ class Wire(Protocol):
 
 
 def micros(text: str | None, *, assume_utc: bool = False) -> int | None:
-    """Microseconds since the epoch of one ISO 8601 time; None where it is not one, or lacks a zone."""
-    if not text:
+    """Microseconds since the epoch of one ISO 8601 time; None where it is none, lacks a zone, or is out of bounds."""
+    if not text or (text[4:5] != "-" and "T" not in text):  # Python reads bare digits as a date, too
         return None
     try:
         moment = datetime.fromisoformat(text)
@@ -167,17 +171,32 @@ def micros(text: str | None, *, assume_utc: bool = False) -> int | None:
             return None
         moment = moment.replace(tzinfo=UTC)
     gap = moment - EPOCH
-    return (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds
+    return in_bounds((gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds)
+
+
+def in_bounds(moment: int) -> int | None:
+    """The moment, if it lies in the years 1 to 9999."""
+    return moment if FIRST_TIME <= moment <= LAST_TIME else None
+
+
+def all_in_bounds(moments: pa.Int64Array) -> bool:
+    """True: every moment that is known lies in the years 1 to 9999."""
+    found = pc.min_max(moments)
+    low, high = found["min"].as_py(), found["max"].as_py()
+    return low is None or (low >= FIRST_TIME and high <= LAST_TIME)
 
 
 def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> list[int | None]:
     """`micros` over a list; the common case runs in Arrow (about 50 ns a value)."""
     try:
         kind = pa.timestamp("us") if assume_utc else pa.timestamp("us", "UTC")
-        parsed: list[int | None] = pa.array(texts, pa.string()).cast(kind).cast(pa.int64()).to_pylist()
+        parsed = pa.array(texts, pa.string()).cast(kind).cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return [micros(text, assume_utc=assume_utc) for text in texts]
-    return parsed
+    moments: list[int | None] = parsed.to_pylist()
+    if not all_in_bounds(parsed):
+        return [None if at is None else in_bounds(at) for at in moments]
+    return moments
 
 
 def key64(data: bytes) -> int:

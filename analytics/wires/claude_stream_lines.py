@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from analytics.glued import cuts
+from analytics.wires.base import MAX_INT
 from analytics.wires.claude_messages import Count, Message, Other, Usage
 
 PLAIN_TEXT = "plain_text"
@@ -29,8 +30,8 @@ TORN = re.compile(rb'\s*\{\s*"(?:type|.{0,4096}?"type)"\s*:', re.DOTALL)  # begi
 
 
 def number(value: Any) -> float | None:
-    """The value if it is a number; a utilization of exactly 1 is written as an integer."""
-    return float(value) if type(value) in (int, float) else None
+    """The value if it is a number that fits; a utilization of exactly 1 is written as an integer."""
+    return float(value) if type(value) in (int, float) and abs(value) <= MAX_INT else None
 
 
 def flag(value: Any) -> bool | None:

@@ -135,8 +135,8 @@ def is_message_row(o: Mapping[str, Any]) -> bool:
 
 def fault(error: str) -> str:
     """The refusal reason behind the words of msgspec."""
-    is_wide = "out of range" in error or "`int` <=" in error or "`int` >=" in error
-    return "number_out_of_range" if is_wide else "malformed"
+    is_number = "out of range" in error or "`int` <=" in error or "`int` >=" in error or "got `float`" in error
+    return "number_out_of_range" if is_number else "malformed"
 
 
 def json_object(line: bytes) -> Mapping[str, Any] | None:

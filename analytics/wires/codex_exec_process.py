@@ -12,7 +12,7 @@ from analytics.wires.base import Refusal, Rows, attributes, clip
 from analytics.wires.codex_exec_calls import usage_columns
 from analytics.wires.codex_exec_lines import Broken, Call, State, Usage, word
 
-RETRY = re.compile(r"(?:retry|reconnect)\D{0,40}(\d+)\s*/\s*(\d+)", re.IGNORECASE)
+RETRY = re.compile(r"(?:retry|reconnect)\D{0,40}(\d{1,9})\s*/\s*(\d{1,9})", re.IGNORECASE)
 SPEAKS = "tokens results decisions outcome"
 UNKNOWN_USAGE = {"kind": "usage", "usage_scope": "delta", "usage_is_final": False, "input_includes_cache": True}
 

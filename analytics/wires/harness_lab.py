@@ -111,12 +111,13 @@ class HarnessLab:
         if refusal.reason in ("invalid_utf8", "not_json") and text.lstrip().startswith("{"):
             try:
                 obj = json.loads(text)
+            except (ValueError, RecursionError):
+                return PlainText(len(text))
+            try:
                 if obj.get("kind") in KINDS:
                     return GENERIC.decode(json.dumps(obj, ensure_ascii=False).encode("utf-8", "replace"))
-            except (msgspec.ValidationError, TypeError):
+            except (msgspec.DecodeError, TypeError):  # NaN, which Python reads and JSON does not have, kills its reader
                 return None
-            except (ValueError, RecursionError):
-                pass
         return PlainText(len(text))
 
     def read(self, objs: list[Any], ctx: Context) -> Rows:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from analytics.wires.base import MAX_INT, Refusal, Rows, attributes, clip
+from analytics.wires.base import MAX_TOKENS, Refusal, Rows, attributes, clip
 from analytics.wires.harness_lab_lines import (
     PLAIN_TEXT,
     Line,
@@ -24,6 +24,7 @@ from analytics.wires.harness_lab_lines import (
     counter,
     duration,
     flag,
+    real,
     whole,
     word,
 )
@@ -180,7 +181,7 @@ class Filler:
         columns, is_generic = self.columns, self.is_generic
         for key, column in COUNTERS.items():
             value: int | None = getattr(p, key)
-            if type(value) is not int or abs(value) > MAX_INT:
+            if type(value) is not int or not 0 <= value <= MAX_TOKENS:
                 value = counter(key, value, is_generic=is_generic)
             columns[column][i] = value
         columns["input_includes_cache"][i] = False
@@ -192,8 +193,7 @@ class Filler:
             columns["requests"][i] = 1
         elif name == "result_usage":
             columns["usage_scope"][i] = "final" if p.final is True else None
-            if type(p.total_cost_usd) in (int, float):
-                columns["cost_usd"][i] = float(p.total_cost_usd)
+            columns["cost_usd"][i] = real(p.total_cost_usd)
             if type(p.models) is list:
                 columns["model"][i] = word(p.models[0]) if len(p.models) == 1 else None
         else:

@@ -11,7 +11,7 @@ import xxhash
 from msgspec import Struct
 
 from analytics.wires import metaharness_lines as lines
-from analytics.wires.base import Rows, attributes, clip, times
+from analytics.wires.base import Rows, all_in_bounds, attributes, clip, times
 from analytics.wires.metaharness_lines import KINDS, TAGS, Event
 from analytics.wires.metaharness_usage import SPEAKS, WINDOW_MINUTES, Run, final_usage, shown_by
 
@@ -226,9 +226,12 @@ def vendor_times(texts: list[str | None]) -> pa.Int64Array:
     if is_utc.false_count:
         stamps = pc.if_else(is_utc, stamps, None)
     try:
-        return stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
+        moments = stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
     except pa.ArrowInvalid:
+        moments = None
+    if moments is None or not all_in_bounds(moments):
         return pa.array(times(stamps.to_pylist()), pa.int64())
+    return moments
 
 
 def names(message: str, call_id: str) -> bool:
