@@ -11,16 +11,25 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from analytics.discover import Discovery, Problem, discover
 from analytics.engines.local import Pool
-from analytics.errors import UsageError
+from analytics.errors import RunlakeError, UsageError
+from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
-from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
+from analytics.lakefiles import (
+    WrittenFile,
+    data_path,
+    describe,
+    new_ingest_id,
+    parquet_writer,
+    runlake_version,
+    writing,
+)
 from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
@@ -33,40 +42,6 @@ BATCH_BYTES = 4 << 30
 BATCH_FILES = 8_000
 SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
 UNKNOWN = "unknown"
-
-
-class Progress(Protocol):
-    """Told how far the reading is, a few times a second."""
-
-    def __call__(self, *, bytes_done: int, bytes_total: int, lines: int, seconds: float) -> None:
-        """Bytes and lines read so far, bytes to read in all, seconds since the start."""
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What an ingest did. Lines, events and refusals are those read now, not those of the whole lake."""
-
-    version: int = 0
-    ingest_id: str = ""
-    files_new: int = 0
-    files_grown: int = 0
-    files_rewritten: int = 0
-    files_unchanged: int = 0
-    files_gone: int = 0
-    files_copied: int = 0
-    files_refused: int = 0
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    problems: list[tuple[str, str]] = field(default_factory=list)
-    files_ignored: int = 0
-    lines: int = 0
-    events: int = 0
-    refusals_by_reason: dict[str, int] = field(default_factory=dict)
-    blank_lines: int = 0
-    pending_tails: int = 0
-    redactions: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    seconds: float = 0.0
 
 
 def ingest(
@@ -96,9 +71,19 @@ def ingest(
             "ingest was called inside a worker process: the calling script runs again in each worker. "
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."
         )
-    discovery = discover(paths)
+    given = list(paths)
+    discovery = discover(given)
     store = Store.open(lake, create=True, shared=shared)
-    with store.lock(on_wait):
+    waited: list[str] = []
+
+    def wait(sentence: str) -> None:
+        waited.append(sentence)
+        if on_wait is not None:
+            on_wait(sentence)
+
+    with store.lock(wait):
+        if waited:  # what was found is old, and the ledger is not: what grew meanwhile would seem to have shrunk
+            discovery = discover(given)
         store.vacuum_orphans()
         store = store.latest()
         ingest_id = new_ingest_id()
@@ -107,11 +92,10 @@ def ingest(
         todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
         settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
         run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
-        if not todo.is_empty:
-            if not redact:
-                run.store = run.store.mark_unredacted()
-            with store.private():
-                run.go()
+        if todo.is_empty:
+            run.store = store.refresh()
+        else:
+            run.guarded(is_redacted=redact)
         _close(report, discovery, todo, run.store)
     report.seconds = time.monotonic() - started
     return report
@@ -149,6 +133,18 @@ class _Run:
         files = [task for task in todo.read if task.found.kind == "file"]
         wanted = jobs or len(os.sched_getaffinity(0))
         self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
+
+    def guarded(self, *, is_redacted: bool) -> None:
+        """All batches. What a failed one wrote is deleted at once: a full disk has no room for it."""
+        try:
+            if not is_redacted:
+                self.store = self.store.mark_unredacted()
+            with self.store.private(), writing(self.store.root):
+                self.go()
+        except Exception:
+            with suppress(RunlakeError):  # else the next ingest does it
+                self.store.vacuum_orphans()
+            raise
 
     def go(self) -> None:
         """All batches; the last one also says what changed without being read."""
