@@ -31,6 +31,7 @@ from analytics.lakefiles import (
     writing,
 )
 from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
+from analytics.originals import Original
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
@@ -41,7 +42,6 @@ TASK_FILES = 2_000
 BATCH_BYTES = 4 << 30
 BATCH_FILES = 8_000
 SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
-UNKNOWN = "unknown"
 
 
 def ingest(
@@ -105,7 +105,6 @@ def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store)
     report.version = store.version
     report.files_unchanged = len(todo.unchanged) + len(todo.touched)
     report.files_gone = len(todo.gone)
-    report.files_copied += len(todo.copies)
     report.files_ignored = discovery.ignored
     for problem in discovery.problems:
         _note(report, problem)
@@ -128,6 +127,7 @@ class _Run:
         self.now = datetime.now(UTC)
         self.ledger = ledger
         self.numbers = itertools.count(1)
+        self.originals: dict[str, Original | None] = {copy.copy_of: None for copy in todo.copies}
         self.unread: set[str] = set()  # sources that keep their rows, since what was to replace them could not be read
         self.total = sum(task.found.size for task in todo.read)
         files = [task for task in todo.read if task.found.kind == "file"]
@@ -178,7 +178,6 @@ class _Run:
         read = {record.source_id for record in records if record.status != "unreadable"}
         replaced = {source for task in tasks if task.source_id in read for source in task.replaces}
         self.unread |= {source for task in tasks if task.source_id not in read for source in task.replaces}
-        replaced |= {r.source_id for r in records if by_id[r.source_id].kind == "grown" and not r.went_on}
         if last:
             self.closing_rows(rows)
         added += self.source_files(rows)
@@ -195,6 +194,8 @@ class _Run:
         rows: dict[str, list[Row]] = {}
         for record in records:
             task = tasks[record.source_id]
+            if record.source_id in self.originals:
+                self.originals[record.source_id] = Original(task, record)
             if record.status == "unreadable":
                 self.report.problems.append((task.found.display, record.reason or ""))
                 continue
@@ -249,28 +250,35 @@ class _Run:
 
     def closing_rows(self, rows: dict[str, list[Row]]) -> None:
         """Ledger rows of copies, and of sources whose state changed though they were not read."""
-        read_now = {row["source_id"]: row for group in rows.values() for row in group}
         for copy in self.todo.copies:
-            wire, row = self.copy_row(copy, read_now)
-            rows.setdefault(wire, []).append(row)
+            self.copy(copy, rows)
         changes = {source: change for source, change in self.todo.changes.items() if source not in self.unread}
         restated = self.ledger.restated(changes, ingest_id=self.settings.ingest_id, now=self.now)
         for wire, group in restated.items():
             rows.setdefault(wire, []).extend(group)
 
-    def copy_row(self, copy: Copy, read_now: dict[str, Row]) -> tuple[str, Row]:
-        """The wire and the ledger row of a copy: those of its original, wherever that stands."""
-        original: Row | None = read_now.get(copy.copy_of) or self.ledger.row(copy.copy_of)
-        original = original or self.latest_row(copy.copy_of)
-        wire = original["wire"] if original else UNKNOWN
-        shape, digest = (original["shape"], original["digest"]) if original else (None, None)
-        said = copy.row(host=self.ledger.host, wire=wire, shape=shape, digest=digest)
-        row = self.common() | {name: value for name, value in said.items() if value is not None}
-        return wire, row
-
-    def latest_row(self, source: str) -> Row | None:
-        """A source that an earlier batch of this ingest committed."""
-        return Ledger.load(self.store).row(source)
+    def copy(self, copy: Copy, rows: dict[str, list[Row]]) -> None:
+        """The ledger row of a copy, if the lake has what it is a copy of; else the next ingest takes it up."""
+        read_now = self.originals[copy.copy_of]
+        known: Row = self.ledger.row(copy.copy_of) or {}
+        if read_now is not None and read_now.is_known:
+            wire, said = read_now.record.wire, read_now.record.row
+            status, reason = read_now.record.status, read_now.record.reason
+        elif read_now is None or read_now.task.kind == "grown":  # its rows are those that the plan saw
+            wire, said, status, reason = known["wire"], known, "read", None
+        else:
+            path = read_now.task.found.display
+            why = f"it is a copy of {path}, which changed before it was read; the next ingest reads it"
+            self.report.problems.append((copy.found.display, why))
+            return
+        row = copy.row(host=self.ledger.host, wire=wire, shape=said.get("shape"), digest=said.get("digest"))
+        if status == "skipped":
+            row |= {"status": status, "status_reason": reason, "copy_of": None}
+            self.report.skipped.append((copy.found.display, reason or ""))
+        else:
+            self.report.files_copied += 1
+        row = {name: value for name, value in row.items() if value is not None}
+        rows.setdefault(wire, []).append(self.common() | row)
 
     def source_files(self, rows: dict[str, list[Row]]) -> list[WrittenFile]:
         """Write the ledger rows, one file per wire."""

@@ -78,9 +78,11 @@ class Pool:
         """All groups; results in the order of the groups."""
         if self._executor is None:
             return [self.here(group, next(numbers), tick) for group in groups]
-        futures: list[Future[Result]] = [
-            self._executor.submit(_work, group, self.settings, next(numbers)) for group in groups
-        ]  # fmt: skip
+        submit = self._executor.submit
+        try:
+            futures: list[Future[Result]] = [submit(_work, group, self.settings, next(numbers)) for group in groups]
+        except BrokenProcessPool as lost:
+            raise self._failed(lost) from lost
         pending = set(futures)
         while pending:
             done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
