@@ -11,25 +11,16 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from analytics.discover import Discovery, Problem, discover
 from analytics.engines.local import Pool
-from analytics.errors import RunlakeError, UsageError
+from analytics.errors import UsageError
 from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
-from analytics.lakefiles import (
-    WrittenFile,
-    data_path,
-    describe,
-    new_ingest_id,
-    parquet_writer,
-    runlake_version,
-    writing,
-)
+from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
 from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
 from analytics.originals import Original
 from analytics.planning import Copy, Plan, Task, plan
@@ -95,7 +86,10 @@ def ingest(
         if todo.is_empty:
             run.store = store.refresh()
         else:
-            run.guarded(is_redacted=redact)
+            with store.writing():
+                if not redact:
+                    run.store = run.store.mark_unredacted()
+                run.go()
         _close(report, discovery, todo, run.store)
     report.seconds = time.monotonic() - started
     return report
@@ -133,18 +127,6 @@ class _Run:
         files = [task for task in todo.read if task.found.kind == "file"]
         wanted = jobs or len(os.sched_getaffinity(0))
         self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
-
-    def guarded(self, *, is_redacted: bool) -> None:
-        """All batches. What a failed one wrote is deleted at once: a full disk has no room for it."""
-        try:
-            if not is_redacted:
-                self.store = self.store.mark_unredacted()
-            with self.store.private(), writing(self.store.root):
-                self.go()
-        except Exception:
-            with suppress(RunlakeError):  # else the next ingest does it
-                self.store.vacuum_orphans()
-            raise
 
     def go(self) -> None:
         """All batches; the last one also says what changed without being read."""

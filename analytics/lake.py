@@ -74,6 +74,21 @@ class Store:
         with private(shared=self.settings.shared):
             yield
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Under the lock: data files are written and committed inside.
+
+        What the operating system refuses is told as a sentence, and what was written in vain is deleted at once: a full
+        disk has no room for it.
+        """
+        try:
+            with self.private(), writing(self.root):
+                yield
+        except Exception:
+            with suppress(CannotWrite):  # else the next writer does it
+                self.vacuum_orphans()
+            raise
+
     def commit(
         self, added: Collection[WrittenFile], removed: Collection[str], *, ingest_id: str, note: str, batch: int = 1,
         is_new_data: bool = True,
@@ -182,7 +197,7 @@ class Store:
         self, target_bytes: int = compaction.TARGET_BYTES, *, on_progress: Callable[[str, int], None] | None = None
     ) -> tuple[Store, compaction.Saved]:
         """Few large files out of many small ones, the rows of a source together and in line order; see `compaction`."""
-        with self.lock(), self.private(), writing(self.root):
+        with self.lock(), self.writing():
             return compaction.compact(self.latest(), target_bytes, on_progress)
 
     def replace_sources(

@@ -13,7 +13,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -89,17 +88,19 @@ def _forge() -> None:
         print(json.dumps([_end(order, *one) for order, one in zip(orders, begun, strict=True)]), flush=True)  # noqa: T201
 
 
-def _begin(order: dict[str, Any], begin_read: int, begin_write: int) -> tuple[int, Any, Any, Any]:
+def _begin(order: dict[str, Any], begin_read: int, begin_write: int) -> tuple[int, mmap.mmap, int, int]:
     phase = mmap.mmap(-1, 8)
-    out, err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed by _end)
+    (out, out_write), (err, err_write) = os.pipe(), os.pipe()  # no files: a limit would hold for them, too
     child = os.fork()
     if child:
+        os.close(out_write)
+        os.close(err_write)
         return child, phase, out, err
     code = 70
     try:
         os.setsid()
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
+        os.dup2(out_write, 1)
+        os.dup2(err_write, 2)
         with open(os.devnull) as nothing:
             os.dup2(nothing.fileno(), 0)
         os.close(begin_write)
@@ -192,7 +193,7 @@ def _noting(real: Any, code: int, phase: mmap.mmap) -> Any:
     return call
 
 
-def _end(order: dict[str, Any], child: int, phase: mmap.mmap, out: Any, err: Any) -> dict[str, Any]:
+def _end(order: dict[str, Any], child: int, phase: mmap.mmap, out: int, err: int) -> dict[str, Any]:
     began, told = time.monotonic(), {"killed": None, "phase": None}
     after = order.get("kill_after")
     status = None
@@ -211,10 +212,12 @@ def _end(order: dict[str, Any], child: int, phase: mmap.mmap, out: Any, err: Any
     if status is None:
         _, status = os.waitpid(child, 0)
     answer = {"code": os.waitstatus_to_exitcode(status), "seconds": time.monotonic() - began, **told}
-    for name, file in (("out", out), ("err", err)):
-        file.seek(0)
-        answer[name] = file.read()
-        file.close()
+    for name, pipe in (("out", out), ("err", err)):
+        os.set_blocking(pipe, False)  # a worker that lives on may still hold its other end
+        with suppress(BlockingIOError):
+            answer[name] = ""
+            answer[name] = os.read(pipe, 1 << 16).decode()
+        os.close(pipe)
     return answer
 
 

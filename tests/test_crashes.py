@@ -153,8 +153,13 @@ def kill_ingests(tmp_path: Path, kills: int, *, everything: bool, compact_every:
                 rounds += 1
                 if everything or rounds % 3 == 0 or done >= kills:
                     assert lab.content() == lab.twin.content(), f"after {done} kills; {fell}"
-                if compact_every and done % compact_every == 0:
-                    finish(forge, ["compact", "--lake", str(lab.path)])
+                if compact_every and rounds % compact_every == 0:
+                    compact = ["compact", "--lake", str(lab.path)]
+                    for _ in range(3):
+                        told = forge.run(*compact, kill_after=chance.uniform(0, 0.5))
+                        fell["compact " + (told["phase"] or "missed")] += 1
+                    finish(forge, compact)
+                    assert lab.content() == lab.twin.content(), f"compacted after {done} kills; {fell}"
         time.sleep(1)  # orphaned workers notice within half a second that nobody waits for them
         finish(forge, ingest_of(lab))
     assert strays(lab.path) == set()
@@ -177,3 +182,94 @@ def test_a_hundred_kills_at_any_moment_lose_nothing_and_show_nothing_half_done(t
     fell = kill_ingests(tmp_path, 100, everything=True, compact_every=5)
     print(fell)  # noqa: T201 (pytest -s shows where the kills fell)
     assert len(set(fell) - {"missed"}) >= 5, fell
+
+
+FEW = pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+
+
+def killed_at(forge: Forge, kills: int, arguments: list[str], seconds: float, order: dict) -> list[str]:
+    """Where the kills fell that were spread evenly over so many seconds; for one lake each, `{}` in the arguments."""
+    fell = []
+    for number in range(kills):
+        told = forge.run(
+            *(one.format(number) for one in arguments), kill_after=seconds * (number + 0.5) / kills, **order
+        )
+        assert told["code"] in (0, -9), told
+        fell.append(told["phase"] or "missed")
+    print(Counter(fell))  # noqa: T201
+    return fell
+
+
+@FEW
+def test_the_making_of_a_lake_is_killed(tmp_path, forge, kills):
+    lab = Living(tmp_path, seed=1)
+    seconds = finish(forge, ingest_of(lab.twin), constants=BATCHES)
+    arguments = ["ingest", str(lab.sources), "--lake", str(tmp_path / "lake-{}")]
+    fell = killed_at(forge, kills, arguments, seconds, {"constants": BATCHES})
+    assert fell.count("missed") < kills / 2
+    wanted = lab.twin.content()
+    for number in range(kills):
+        again = Lab(tmp_path, f"lake-{number}")
+        finish(forge, ingest_of(again), constants=BATCHES)
+        assert again.content() == wanted, f"killed in {fell[number]}"
+        assert strays(again.path) == set()
+
+
+@pytest.fixture(scope="module")
+def forge():
+    with Forge() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory, forge):
+    """A lake of many small commits, in which sources grew, moved, were rewritten and vanished. Tests copy it."""
+    lab = Living(tmp_path_factory.mktemp("grown"), seed=2)
+    for _ in range(4):
+        lab.live_on()
+        finish(forge, ingest_of(lab), constants=BATCHES)
+    return lab
+
+
+@FEW
+def test_compact_is_killed(tmp_path, grown, forge, kills):
+    """Before, after and between: the rows are the same, and what the killed one wrote is cleared away."""
+    wanted = grown.content()
+    for number in range(kills + 1):
+        shutil.copytree(grown.path, tmp_path / f"lake-{number}")
+    seconds = finish(forge, ["compact", "--lake", str(tmp_path / f"lake-{kills}")])
+    fell = killed_at(forge, kills, ["compact", "--lake", str(tmp_path / "lake-{}")], seconds, {})
+    assert fell.count("missed") < kills / 2
+    for number in range(kills):
+        one = Lab(tmp_path, f"lake-{number}")
+        assert one.content() == wanted, f"killed in {fell[number]}"
+        finish(forge, ["compact", "--vacuum", "--lake", str(one.path)])
+        assert one.content() == wanted, f"compacted after a kill in {fell[number]}"
+        assert strays(one.path) == set()
+
+
+@FEW
+def test_vacuum_is_killed(tmp_path, grown, forge, kills):
+    """What no version needs goes, sooner or later; what the newest needs never does."""
+    lab = Lab(tmp_path)
+    shutil.copytree(grown.path, lab.path)
+    finish(forge, ["compact", "--lake", str(lab.path)])
+    wanted = lab.content()
+    for number in range(40):
+        orphan = (
+            lab.path / f"record=event/wire=metaharness/19990101T000000000000Z-00000{number % 10}-{number:05d}.parquet"
+        )
+        orphan.write_bytes(b"PAR1")
+    for number in range(kills + 1):
+        shutil.copytree(lab.path, tmp_path / f"lake-{number}")
+    seconds = finish(forge, ["vacuum", str(tmp_path / f"lake-{kills}")])
+    fell = killed_at(forge, kills, ["vacuum", str(tmp_path / "lake-{}")], seconds, {})
+    assert fell.count("missed") < kills / 2
+    for number in range(kills):
+        one = Lab(tmp_path, f"lake-{number}")
+        assert one.content() == wanted, f"killed in {fell[number]}"
+        finish(forge, ["vacuum", str(one.path)])
+        store = Store.open(one.path)
+        assert {str(path.relative_to(one.path)) for path in one.path.rglob("*.parquet")} == {
+            file.relative for file in store.all_files
+        }
