@@ -71,6 +71,14 @@ class Onlooker:
             self.seen = json.loads(said)
 
 
+def unsound(lab: Any) -> dict[str, list[Any]]:
+    """What the quick checks find in a lake: those of the lines, which need no metrics."""
+    from analytics import open_lake
+
+    with open_lake(lab.path) as lake:
+        return {name: rows for name in CHECKS if (rows := lake.sql(f"FROM check_{name}").fetchall())}
+
+
 def _forge() -> None:
     """Each line of stdin is a list of orders.
 

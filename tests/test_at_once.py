@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers import CLAUDE, CODEX, RECORDED, Lab
-from killing import Forge, Onlooker
+from killing import Forge, Onlooker, unsound
 
 from analytics.ingest import ingest
 from analytics.lake import Store
@@ -57,7 +57,7 @@ def test_ingests_at_once_bring_each_line_once(tmp_path, turns):
             ]
             assert lab.sql("SELECT max(revision) FROM sources") == [(1,)]
             assert Store.open(lab.path).vacuum_orphans() == []
-    assert lab.failed_checks() == {}
+            assert unsound(lab) == {}
 
 
 @TURNS
