@@ -6,6 +6,7 @@ and forks every command, so that what happens to a command falls on its work and
 
 from __future__ import annotations
 
+import importlib
 import json
 import mmap
 import os
@@ -83,12 +84,16 @@ def _forge() -> None:
     """Each line of stdin is a list of orders.
 
     arguments: of `runlake`; or ["vacuum", lake], which deletes orphans and replaced files of any age.
-    constants: {"module.NAME": value}, set before. uid: who runs it. kill_after: seconds; whom: driver, group or worker.
+    constants: {"module.NAME": value}, set before. kill_after: seconds; whom: driver, group or worker.
     limit: [file-size limit in bytes, None or "module.attribute" from whose first call on it holds].
+    uid: who runs it, with every module in `imports` imported by us, since he may not. tells_imports: prints them.
     """
     _import_all()
     for line in sys.stdin:
         orders = json.loads(line)
+        for name in (name for order in orders for name in order.get("imports", ())):
+            with suppress(ImportError):
+                importlib.import_module(name)
         begin_read, begin_write = os.pipe()
         begun = [_begin(order, begin_read, begin_write) for order in orders]
         os.close(begin_read)
@@ -115,6 +120,8 @@ def _begin(order: dict[str, Any], begin_read: int, begin_write: int) -> tuple[in
         os.read(begin_read, 1)
         os.close(begin_read)
         code = _do(order, phase)
+        if order.get("tells_imports"):
+            os.write(1, json.dumps([name for name in sys.modules if name != "__main__"]).encode())
     finally:
         with suppress(Exception):
             sys.stdout.flush()
@@ -147,7 +154,7 @@ def _do(order: dict[str, Any], phase: mmap.mmap) -> int:
                 return real(*arguments, **options)
 
             setattr(owner, last, confined)
-    if order.get("uid"):
+    if order.get("uid"):  # no import from here on
         os.setgroups([])
         os.setgid(order["uid"])
         os.setuid(order["uid"])
@@ -165,8 +172,6 @@ def _do(order: dict[str, Any], phase: mmap.mmap) -> int:
 
 
 def _owner(name: str) -> tuple[Any, str]:
-    import importlib
-
     path, _, last = name.rpartition(".")
     try:
         return importlib.import_module(path), last

@@ -387,7 +387,8 @@ def test_what_somebody_may_not_read_is_told_keeps_its_rows_and_is_read_when_he_m
         command = ["ingest", lab.sources, "--lake", lab.path]
         for path in (lab.sources, lab.sources / "f", known, open_to_all):
             path.chmod(0o755)
-        done = forge.run(*command, uid=nobody)
+        scout = forge.run("ingest", known, "--lake", Path(name, "scout"), "-o", "/dev/null", tells_imports=True)
+        done = forge.run(*command, uid=nobody, imports=json.loads(scout["out"]))
         assert done["code"] == 0, done["err"]
         known.write_bytes(CLAUDE.read_bytes())
         new.write_bytes(TWO_RUNS.read_bytes())
