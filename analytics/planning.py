@@ -19,7 +19,7 @@ import polars as pl
 
 from analytics import wires
 from analytics.contents import is_same, originals_of, prefix_digest
-from analytics.discover import Discovery, Found, display
+from analytics.discover import Discovery, Found, display, inode_of
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
 
 
@@ -345,4 +345,4 @@ def _found(path: str) -> Found | None:
         info = os.stat(path)
     except OSError:
         return None
-    return Found(path, info.st_size, info.st_mtime_ns, info.st_ino) if stat.S_ISREG(info.st_mode) else None
+    return Found(path, info.st_size, info.st_mtime_ns, inode_of(info)) if stat.S_ISREG(info.st_mode) else None

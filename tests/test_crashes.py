@@ -7,8 +7,12 @@ spread evenly over what the same command took unkilled; `tests/test_ingest_kill.
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import random
 import shutil
+import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,7 +21,9 @@ import pytest
 from helpers import BLOCKED, CANCELED, CLAUDE, CODEX, EXPORTED, GENERIC, LEDGER, RECORDED, TWO_RUNS, Lab
 from killing import Forge, Onlooker
 
+from analytics.engines.local import Pool
 from analytics.lake import Store
+from analytics.worker import Settings
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow]
 
@@ -108,8 +114,6 @@ def strays(root: Path) -> set[str]:
 
 def removed_files(root: Path) -> list[dict]:
     """Files of older versions, as the log names them; they stay until their retention is over."""
-    import json
-
     entries = [json.loads(line) for path in root.glob("_delta_log/*.json") for line in path.open(encoding="utf-8")]
     return [entry["remove"] for entry in entries if "remove" in entry]
 
@@ -273,3 +277,20 @@ def test_vacuum_is_killed(tmp_path, grown, forge, kills):
         assert {str(path.relative_to(one.path)) for path in one.path.rglob("*.parquet")} == {
             file.relative for file in store.all_files
         }
+
+
+def test_a_worker_killed_while_it_counts_holds_nobody_up(tmp_path):
+    """The counters of the pool have a lock; who dies with it in hand never gives it back."""
+    told = []
+    with Pool(2, Settings(str(tmp_path), "20260101T000000000000Z-000000")) as pool:
+        worker = os.fork()
+        if not worker:
+            pool._shared[0].get_lock().acquire()
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(worker, 0)
+        telling = threading.Thread(
+            target=pool._tell, args=(lambda done, lines: told.append((done, lines)),), daemon=True
+        )
+        telling.start()
+        telling.join(20)
+    assert told == [(0, 0)]

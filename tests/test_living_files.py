@@ -252,6 +252,24 @@ def test_a_restored_copy_of_a_file_is_compared_once_and_not_read(lab):
     assert lab.ingest().version == report.version, "nothing is left to say"
 
 
+def test_an_inode_of_64_bits_is_known_again(lab, monkeypatch):
+    """Some FUSE file systems make them of a hash; the lake's integers have a sign."""
+    path = lab.write("a.jsonl", CLAUDE.read_bytes())
+    for name in ("stat", "fstat"):
+        real = getattr(os, name)
+
+        def high(*arguments, real=real, **options):
+            info = real(*arguments, **options)
+            return os.stat_result([*info[:1], info.st_ino | 1 << 63, *info[2:10], *info[7:10]], {
+                "st_mtime_ns": info.st_mtime_ns, "st_atime_ns": info.st_atime_ns, "st_ctime_ns": info.st_ctime_ns,
+            })  # fmt: skip
+
+        monkeypatch.setattr(os, name, high)
+    assert os.stat(path).st_ino > 1 << 63
+    assert lab.ingest(path).files_new == 1
+    assert lab.ingest(path).files_unchanged == 1
+
+
 def state(forge: Forge, lab: Lab) -> dict[str, str]:
     """What `runlake status` says of each source."""
     told = forge.run("status", "--each", "--format", "json", "--lake", lab.path)

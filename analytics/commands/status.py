@@ -92,6 +92,8 @@ def _states(lake: Lake, paths: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _state(row: dict[str, Any], here: str) -> State:
+    from analytics.discover import inode_of
+
     if row["host"] not in (None, here):
         return "elsewhere"
     if not row["path"].startswith("/"):
@@ -100,7 +102,7 @@ def _state(row: dict[str, Any], here: str) -> State:
         seen = os.stat(_real(row["path"]))
     except OSError:
         return "gone"
-    if (seen.st_size, seen.st_mtime_ns, seen.st_ino) == (row["size_bytes"], row["mtime_ns"], row["inode"]):
+    if (seen.st_size, seen.st_mtime_ns, inode_of(seen)) == (row["size_bytes"], row["mtime_ns"], row["inode"]):
         return "unchanged"
     return "grown" if stat.S_ISREG(seen.st_mode) and seen.st_size > (row["size_bytes"] or 0) else "changed"
 
