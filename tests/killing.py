@@ -29,7 +29,7 @@ class Forge:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "forge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, "forge"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_same()
         )
         return self
 
@@ -60,6 +60,7 @@ class Onlooker:
         self._process = subprocess.Popen(
             [sys.executable, __file__, "look", *self._arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=_same(),
         )  # fmt: skip
         self._process.stdout.readline()
         self.seen: dict[str, Any] = {}
@@ -70,6 +71,13 @@ class Onlooker:
         if kind is None:
             assert self._process.returncode == 0, errors
             self.seen = json.loads(said)
+
+
+def _same() -> dict[str, str]:
+    """An environment in which the package is the one that the test imports."""
+    import analytics
+
+    return os.environ | {"PYTHONPATH": str(Path(analytics.__file__).parents[1])}
 
 
 def unsound(lab: Any) -> dict[str, list[Any]]:
