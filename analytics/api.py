@@ -24,7 +24,7 @@ from analytics.wires import BY_NAME
 if TYPE_CHECKING:
     import duckdb
 
-    from analytics.ingest import IngestReport
+    from analytics.ingestreport import IngestReport
 
 MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
 

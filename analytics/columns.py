@@ -201,6 +201,8 @@ def _cells(spans: Sequence[Placed]) -> dict[str, _Cells]:
 
     for span in spans:
         rows, first = span.rows, span.first
+        if not rows.n:  # lines that were all refused; a piece of no length would take the place of its neighbour
+            continue
         for name, column in rows.columns.items():
             of(name).dense.append((first, rows.n, column))
         for name, value in rows.constants.items():

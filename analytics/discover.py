@@ -70,6 +70,11 @@ def display(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def inode_of(info: os.stat_result) -> int:
+    """The inode in 63 bits: some FUSE file systems use all 64, and the lake's integers have a sign."""
+    return info.st_ino & 0x7FFF_FFFF_FFFF_FFFF
+
+
 def discover(given: Iterable[str | os.PathLike[str]]) -> Discovery:
     """Finds what the given paths name: `-`, files whatever their name, folders (recursively), and quoted globs."""
     search = _Search()
@@ -126,7 +131,7 @@ class _Search:
             self.result.problems.append(_special(path, info.st_mode))
         else:
             stream = os.path.abspath(path)
-            self.taken[stream] = Found(stream, 0, 0, info.st_ino, "stream")
+            self.taken[stream] = Found(stream, 0, 0, inode_of(info), "stream")
 
     def _walk(self, root: str) -> None:
         """All files of a folder that could be sources. Linked folders are not entered, so no loop can catch us."""
@@ -178,7 +183,7 @@ class _Search:
             self.result.problems.append(_special(entry.path, info.st_mode))
 
     def _add(self, real: str, info: os.stat_result) -> None:
-        self.taken[real] = Found(real, info.st_size, info.st_mtime_ns, info.st_ino)
+        self.taken[real] = Found(real, info.st_size, info.st_mtime_ns, inode_of(info))
 
     def _refuse(self, path: str, reason: str, *, is_error: bool = True) -> None:
         self.result.problems.append(Problem(path, reason, is_error))

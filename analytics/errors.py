@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Self
 
 
 class RunlakeError(Exception):
@@ -20,7 +21,7 @@ class RunlakeError(Exception):
     exit_code = 1
 
     @classmethod
-    def from_os(cls, doing: str, path: str | Path, error: OSError) -> RunlakeError:
+    def from_os(cls, doing: str, path: str | Path, error: OSError) -> Self:
         """An operating system's refusal, with the remedy of the common ones."""
         hints = {
             errno.ENOSPC: "Free some space and run the same command again; what was committed before is intact.",
@@ -31,12 +32,27 @@ class RunlakeError(Exception):
             errno.EROFS: "The file system is mounted read-only.",
         }
         number, words = error.errno, error.strerror or str(error)
+        if number is not None:
+            words = os.strerror(number)  # Arrow puts its own words around the system's
         inner = re.search(r"\(os error (\d+)\)", words)  # how the Delta library writes an errno, below coloured lines
         if number is None and inner is not None:
             number = int(inner[1])
             words = os.strerror(number)
         hint = hints.get(number or 0, "")
         return cls(f"Could not {doing} {path}: {words[:1].lower()}{words[1:]}. {hint}".rstrip())
+
+    @classmethod
+    def worker_lost(cls, root: str) -> RunlakeError:
+        """A process of the pool was killed: by hand, or by the kernel for want of memory."""
+        return cls(
+            f"The ingest into {root} broke off: a worker process ended before its work was done, perhaps killed for "
+            "want of memory. What was committed before is intact; run the same command again, with fewer --jobs if "
+            "memory is short."
+        )
+
+
+class CannotWrite(RunlakeError):
+    """The operating system does not let us write to the lake: no room, no right, a limit."""
 
 
 class UsageError(RunlakeError):

@@ -11,17 +11,18 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from analytics.discover import Discovery, Problem, discover
 from analytics.engines.local import Pool
 from analytics.errors import UsageError
+from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
 from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
+from analytics.originals import Original
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
@@ -32,41 +33,6 @@ TASK_FILES = 2_000
 BATCH_BYTES = 4 << 30
 BATCH_FILES = 8_000
 SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
-UNKNOWN = "unknown"
-
-
-class Progress(Protocol):
-    """Told how far the reading is, a few times a second."""
-
-    def __call__(self, *, bytes_done: int, bytes_total: int, lines: int, seconds: float) -> None:
-        """Bytes and lines read so far, bytes to read in all, seconds since the start."""
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What an ingest did. Lines, events and refusals are those read now, not those of the whole lake."""
-
-    version: int = 0
-    ingest_id: str = ""
-    files_new: int = 0
-    files_grown: int = 0
-    files_rewritten: int = 0
-    files_unchanged: int = 0
-    files_gone: int = 0
-    files_copied: int = 0
-    files_refused: int = 0
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    problems: list[tuple[str, str]] = field(default_factory=list)
-    files_ignored: int = 0
-    lines: int = 0
-    events: int = 0
-    refusals_by_reason: dict[str, int] = field(default_factory=dict)
-    blank_lines: int = 0
-    pending_tails: int = 0
-    redactions: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    seconds: float = 0.0
 
 
 def ingest(
@@ -96,9 +62,19 @@ def ingest(
             "ingest was called inside a worker process: the calling script runs again in each worker. "
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."
         )
-    discovery = discover(paths)
+    given = list(paths)
+    discovery = discover(given)
     store = Store.open(lake, create=True, shared=shared)
-    with store.lock(on_wait):
+    waited: list[str] = []
+
+    def wait(sentence: str) -> None:
+        waited.append(sentence)
+        if on_wait is not None:
+            on_wait(sentence)
+
+    with store.lock(wait):
+        if waited:  # what was found is old, and the ledger is not: what grew meanwhile would seem to have shrunk
+            discovery = discover(given)
         store.vacuum_orphans()
         store = store.latest()
         ingest_id = new_ingest_id()
@@ -107,10 +83,12 @@ def ingest(
         todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
         settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
         run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
-        if not todo.is_empty:
-            if not redact:
-                run.store = run.store.mark_unredacted()
-            with store.private():
+        if todo.is_empty:
+            run.store = store.refresh()
+        else:
+            with store.writing():
+                if not redact:
+                    run.store = run.store.mark_unredacted()
                 run.go()
         _close(report, discovery, todo, run.store)
     report.seconds = time.monotonic() - started
@@ -121,7 +99,6 @@ def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store)
     report.version = store.version
     report.files_unchanged = len(todo.unchanged) + len(todo.touched)
     report.files_gone = len(todo.gone)
-    report.files_copied += len(todo.copies)
     report.files_ignored = discovery.ignored
     for problem in discovery.problems:
         _note(report, problem)
@@ -144,6 +121,7 @@ class _Run:
         self.now = datetime.now(UTC)
         self.ledger = ledger
         self.numbers = itertools.count(1)
+        self.originals: dict[str, Original | None] = {copy.copy_of: None for copy in todo.copies}
         self.unread: set[str] = set()  # sources that keep their rows, since what was to replace them could not be read
         self.total = sum(task.found.size for task in todo.read)
         files = [task for task in todo.read if task.found.kind == "file"]
@@ -182,7 +160,6 @@ class _Run:
         read = {record.source_id for record in records if record.status != "unreadable"}
         replaced = {source for task in tasks if task.source_id in read for source in task.replaces}
         self.unread |= {source for task in tasks if task.source_id not in read for source in task.replaces}
-        replaced |= {r.source_id for r in records if by_id[r.source_id].kind == "grown" and not r.went_on}
         if last:
             self.closing_rows(rows)
         added += self.source_files(rows)
@@ -199,6 +176,8 @@ class _Run:
         rows: dict[str, list[Row]] = {}
         for record in records:
             task = tasks[record.source_id]
+            if record.source_id in self.originals:
+                self.originals[record.source_id] = Original(task, record)
             if record.status == "unreadable":
                 self.report.problems.append((task.found.display, record.reason or ""))
                 continue
@@ -253,28 +232,35 @@ class _Run:
 
     def closing_rows(self, rows: dict[str, list[Row]]) -> None:
         """Ledger rows of copies, and of sources whose state changed though they were not read."""
-        read_now = {row["source_id"]: row for group in rows.values() for row in group}
         for copy in self.todo.copies:
-            wire, row = self.copy_row(copy, read_now)
-            rows.setdefault(wire, []).append(row)
+            self.copy(copy, rows)
         changes = {source: change for source, change in self.todo.changes.items() if source not in self.unread}
         restated = self.ledger.restated(changes, ingest_id=self.settings.ingest_id, now=self.now)
         for wire, group in restated.items():
             rows.setdefault(wire, []).extend(group)
 
-    def copy_row(self, copy: Copy, read_now: dict[str, Row]) -> tuple[str, Row]:
-        """The wire and the ledger row of a copy: those of its original, wherever that stands."""
-        original: Row | None = read_now.get(copy.copy_of) or self.ledger.row(copy.copy_of)
-        original = original or self.latest_row(copy.copy_of)
-        wire = original["wire"] if original else UNKNOWN
-        shape, digest = (original["shape"], original["digest"]) if original else (None, None)
-        said = copy.row(host=self.ledger.host, wire=wire, shape=shape, digest=digest)
-        row = self.common() | {name: value for name, value in said.items() if value is not None}
-        return wire, row
-
-    def latest_row(self, source: str) -> Row | None:
-        """A source that an earlier batch of this ingest committed."""
-        return Ledger.load(self.store).row(source)
+    def copy(self, copy: Copy, rows: dict[str, list[Row]]) -> None:
+        """The ledger row of a copy, if the lake has what it is a copy of; else the next ingest takes it up."""
+        read_now = self.originals[copy.copy_of]
+        known: Row = self.ledger.row(copy.copy_of) or {}
+        if read_now is not None and read_now.is_known:
+            wire, said = read_now.record.wire, read_now.record.row
+            status, reason = read_now.record.status, read_now.record.reason
+        elif read_now is None or read_now.task.kind == "grown":  # its rows are those that the plan saw
+            wire, said, status, reason = known["wire"], known, "read", None
+        else:
+            path = read_now.task.found.display
+            why = f"it is a copy of {path}, which changed before it was read; the next ingest reads it"
+            self.report.problems.append((copy.found.display, why))
+            return
+        row = copy.row(host=self.ledger.host, wire=wire, shape=said.get("shape"), digest=said.get("digest"))
+        if status == "skipped":
+            row |= {"status": status, "status_reason": reason, "copy_of": None}
+            self.report.skipped.append((copy.found.display, reason or ""))
+        else:
+            self.report.files_copied += 1
+        row = {name: value for name, value in row.items() if value is not None}
+        rows.setdefault(wire, []).append(self.common() | row)
 
     def source_files(self, rows: dict[str, list[Row]]) -> list[WrittenFile]:
         """Write the ledger rows, one file per wire."""

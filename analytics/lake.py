@@ -6,13 +6,12 @@ writer leaves files that no version references, and no reader ever sees half of 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,23 +23,14 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from analytics import compaction, lakefiles, sqlfiles, vacuum
-from analytics.errors import LakeError, QueryFileError, RunlakeError
-from analytics.lakefiles import EMPTY_WIRE, WrittenFile, private, write_text
+from analytics.errors import CannotWrite, LakeError, QueryFileError
+from analytics.lakefiles import EMPTY_WIRE, WrittenFile, private, write_text, writing
+from analytics.lakesettings import Settings, read_settings, read_text
 from analytics.schema import RECORDS, SCHEMA_VERSION, Record, table_schema
 
 _PARTITIONS = ["record", "wire"]
 _TABLE_CONFIG = {"delta.enableExpiredLogCleanup": "false"}  # the history of a lake is part of its content
 _OWN_NAMES = {".lock", "runlake.json", "open.sql", "views.sql", "_delta_log", *(f"record={name}" for name in RECORDS)}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What holds for a lake as a whole; `runlake.json` in its folder."""
-
-    schema_version: int
-    created_by: str
-    shared: bool = False
-    unredacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +48,7 @@ class Store:
     ) -> Store:
         """The newest version of the lake at `path`, or the one asked for. `create` makes a lake where there is none."""
         root = _checked_path(path)
-        if create and not (root / "_delta_log").is_dir():
+        if create and not _has_version(root):
             _create(root, shared=shared)
         if not root.is_dir():
             raise LakeError.missing(root)
@@ -83,6 +73,21 @@ class Store:
         """Files made inside get the lake's modes; workers that write data files need it too."""
         with private(shared=self.settings.shared):
             yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Under the lock: data files are written and committed inside.
+
+        What the operating system refuses is told as a sentence, and what was written in vain is deleted at once: a full
+        disk has no room for it.
+        """
+        try:
+            with self.private(), writing(self.root):
+                yield
+        except Exception:
+            with suppress(CannotWrite):  # else the next writer does it
+                self.vacuum_orphans()
+            raise
 
     def commit(
         self, added: Collection[WrittenFile], removed: Collection[str], *, ingest_id: str, note: str, batch: int = 1,
@@ -131,16 +136,17 @@ class Store:
         except DeltaError as error:
             raise LakeError.not_committed(self.root, str(error)) from error
         except OSError as error:
-            raise RunlakeError.from_os("commit to", self.root, error) from error
+            raise CannotWrite.from_os("commit to", self.root, error) from error
 
     def refresh(self) -> Store:
         """The newest version, with open.sql and views.sql made to fit: after a move, a kill, or an upgrade.
 
-        Costs two small reads where they fit. Leaves everything as it is where somebody is writing, or we may not.
+        Costs two small reads where they fit. Leaves everything as it is where somebody is writing, or we may not, or
+        cannot (a full disk): the version can be read all the same.
         """
         store = self.latest()
         if store._stale_texts() and os.access(self.root, os.W_OK):  # noqa: SLF001
-            with lakefiles.lock(self.root, wait=False) as is_ours, self.private():
+            with suppress(CannotWrite), lakefiles.lock(self.root, wait=False) as is_ours, self.private():
                 if is_ours:
                     store = self.latest()
                     store._publish()  # noqa: SLF001
@@ -158,7 +164,7 @@ class Store:
         except QueryFileError:
             if (self.root / "views.sql").exists():
                 raise
-        return {name: text for name, text in texts.items() if _read(self.root / name) != text}
+        return {name: text for name, text in texts.items() if read_text(self.root / name) != text}
 
     def mark_unredacted(self) -> Store:
         """Says in the lake that something in it was read with --no-redact. Before the commit, under the lock."""
@@ -166,7 +172,7 @@ class Store:
             return self
         changed = replace(self.settings, unredacted=True)
         with self.lock(), self.private():
-            write_text(self.root / "runlake.json", _settings_text(changed))
+            write_text(self.root / "runlake.json", changed.text)
         return replace(self, settings=changed)
 
     def history(self) -> list[dict[str, Any]]:
@@ -189,7 +195,7 @@ class Store:
         self, target_bytes: int = compaction.TARGET_BYTES, *, on_progress: Callable[[str, int], None] | None = None
     ) -> tuple[Store, compaction.Saved]:
         """Few large files out of many small ones, the rows of a source together and in line order; see `compaction`."""
-        with self.lock(), self.private():
+        with self.lock(), self.writing():
             return compaction.compact(self.latest(), target_bytes, on_progress)
 
     def replace_sources(
@@ -199,17 +205,17 @@ class Store:
 
         Call it under the lock on `latest()`. Numbers of the copies begin at `first_number`.
         """
-        with self.private():
+        with self.private(), writing(self.root):
             return compaction.without_sources(self, frozenset(source_ids), ingest_id, first_number)
 
     def vacuum_orphans(self) -> list[str]:
         """Deletes the data files that no version references: what killed writers left. Gives their paths."""
-        with self.lock():
+        with self.lock(), writing(self.root):
             return vacuum.vacuum_orphans(self.latest())
 
     def vacuum_replaced(self, retention_hours: float = 168.0) -> list[str]:
         """Deletes the files that left the newest version longer ago; older versions with them become unreadable."""
-        with self.lock():
+        with self.lock(), writing(self.root):
             return vacuum.vacuum_replaced(self.latest(), retention_hours)
 
 
@@ -246,6 +252,11 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return root
 
 
+def _has_version(root: Path) -> bool:
+    """False: no lake, or one that is being made. No version is ever removed from the log."""
+    return (root / "_delta_log" / f"{0:020d}.json").exists()
+
+
 def _are_own(names: Sequence[str]) -> bool:
     return all(name in _OWN_NAMES or (name[0] == "." and name.endswith(".tmp")) for name in names)
 
@@ -259,14 +270,14 @@ def _create(root: Path, *, shared: bool) -> None:
         with private(shared=shared):
             root.mkdir(parents=True, exist_ok=True)
             with lakefiles.lock(root):
-                if (root / "_delta_log" / f"{0:020d}.json").exists():
+                if _has_version(root):
                     return
                 settings = Settings(SCHEMA_VERSION, lakefiles.runlake_version(), shared=shared)
-                write_text(root / "runlake.json", _settings_text(settings))
+                write_text(root / "runlake.json", settings.text)
                 _create_table(root)
                 _load(root, None)._publish()  # noqa: SLF001
     except OSError as error:
-        raise RunlakeError.from_os("make a lake at", root, error) from error
+        raise CannotWrite.from_os("make a lake at", root, error) from error
 
 
 def _create_table(root: Path) -> None:
@@ -298,10 +309,10 @@ def _table(root: Path, version: int | None = None) -> DeltaTable:
 
 
 def _load(root: Path, version: int | None) -> Store:
-    if not (root / "_delta_log").is_dir():
+    if not _has_version(root):
         seen = [entry.name for entry in os.scandir(root)] if root.is_dir() else []
         raise LakeError.unfinished(root) if seen and _are_own(seen) else LakeError.foreign(root, seen)
-    settings = _settings(root)
+    settings = read_settings(root)
     if version is not None:
         newest = _table(root).version()
         if not 0 <= version <= newest:
@@ -323,28 +334,3 @@ def _files_of(table: DeltaTable) -> tuple[WrittenFile, ...]:
     rows = zip(*(column.to_pylist() for column in actions.columns), strict=True)
     files = [WrittenFile(unquote(path), *rest) for path, *rest in rows]
     return tuple(sorted(files, key=lambda f: (f.order_key, f.relative)))
-
-
-def _settings(root: Path) -> Settings:
-    text = _read(root / "runlake.json")
-    if text is None:
-        raise LakeError.damaged(root, "runlake.json is missing, or the table was not made by runlake")
-    try:
-        said = json.loads(text)
-        found, made_by = said["schema_version"], said["created_by"]
-        if found != SCHEMA_VERSION:
-            raise LakeError.schema_version(root, found, SCHEMA_VERSION, made_by)
-        return Settings(**said)
-    except (ValueError, TypeError, KeyError) as error:
-        raise LakeError.damaged(root, f"runlake.json cannot be read ({error!r})") from error
-
-
-def _settings_text(settings: Settings) -> str:
-    return json.dumps(asdict(settings), indent=2) + "\n"
-
-
-def _read(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None

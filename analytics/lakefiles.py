@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.errors import LakeError, RunlakeError
+from analytics.errors import CannotWrite, LakeError
 from analytics.schema import Record, arrow_schema
 
 EMPTY_WIRE = "none"  # the partition of the zero-row files: never a wire, since no row stands in it
@@ -183,6 +183,15 @@ def make_durable(root: Path, files: list[WrittenFile], *, shared: bool) -> None:
             os.close(handle)
 
 
+@contextmanager
+def writing(root: Path) -> Iterator[None]:
+    """What the operating system refuses inside is told as a sentence, with the file if it is known, or the lake."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite.from_os("write to", error.filename or root, error) from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Replaces a small file so that a reader sees the old text or the new one, never a part."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(3)}.tmp")
@@ -195,7 +204,7 @@ def write_text(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             beside.unlink()
-        raise RunlakeError.from_os("write", path, error) from error
+        raise CannotWrite.from_os("write", path, error) from error
 
 
 _held: dict[tuple[str, int], tuple[int, int]] = {}  # (lake, thread) → (file descriptor, depth)
@@ -245,7 +254,7 @@ def _acquire(path: Path, on_wait: Callable[[str], None] | None, *, wait: bool) -
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise RunlakeError.from_os("open the lock", path, error) from error
+            raise CannotWrite.from_os("open the lock", path, error) from error
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,18 +8,18 @@ out of the lake must not be the only place of what a copy of it still holds; suc
 from __future__ import annotations
 
 import os
+import stat
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
 from analytics import wires
 from analytics.contents import is_same, originals_of, prefix_digest
-from analytics.discover import Discovery, Found, display
+from analytics.discover import Discovery, Found, display, inode_of
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
 
 
@@ -107,8 +107,8 @@ class _Planner:
     def run(self, discovery: Discovery) -> Plan:
         changed: list[tuple[Found, str]] = []
         unchanged: dict[str, Found] = {}
-        light = self.ledger.frame.select("size_bytes", "mtime_ns", "status", "wire").to_dict(as_series=False)
-        sizes, times, states, names = light["size_bytes"], light["mtime_ns"], light["status"], light["wire"]
+        light = self.ledger.frame.select("size_bytes", "mtime_ns", "inode", "status", "wire").to_dict(as_series=False)
+        sizes, times, inodes, states, names = light.values()
         at, host = self.ledger.at, self.ledger.host
         for found in discovery.found:
             if found.kind == "stream":
@@ -119,7 +119,7 @@ class _Planner:
             row = at.get(source)
             if row is None:
                 self.fresh.append((found, source, None))
-            elif sizes[row] != found.size or times[row] != found.mtime_ns:
+            elif (sizes[row], times[row], inodes[row]) != (found.size, found.mtime_ns, found.inode):
                 changed.append((found, source))
             elif states[row] == "gone":
                 self._reappeared(found, source)
@@ -342,7 +342,7 @@ def _is_continued_by(row: Row, found: Found, prior: Row | None) -> bool:
 
 def _found(path: str) -> Found | None:
     try:
-        info = Path(path).stat()
+        info = os.stat(path)
     except OSError:
         return None
-    return Found(path, info.st_size, info.st_mtime_ns, info.st_ino)
+    return Found(path, info.st_size, info.st_mtime_ns, inode_of(info)) if stat.S_ISREG(info.st_mode) else None

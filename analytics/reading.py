@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 import pyarrow as pa
 
+from analytics.discover import inode_of
 from analytics.wires.base import Sample
 
 HEAD_BYTES = 256 << 10
@@ -196,7 +197,7 @@ def open_source(path: str, *, offset: int = 0, max_ratio: int = 1000) -> Opened:
     except BaseException:
         file.close()
         raise
-    return Opened(stream, file, size, stat.st_mtime_ns, stat.st_ino, codec)
+    return Opened(stream, file, size, stat.st_mtime_ns, inode_of(stat), codec)
 
 
 def _codec(head: bytes) -> str | None:

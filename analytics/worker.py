@@ -148,8 +148,10 @@ class Worker:
             "compression": opened.compression,
         }  # fmt: skip
         try:
-            tally = self.read_on(task.prior, task, opened, record) if task.prior else None
-            tally = tally or self.read_whole(task, opened, record)
+            if task.prior is not None:
+                tally: Tally | None = self.read_on(task.prior, task, opened, record)
+            else:
+                tally = self.read_whole(task, opened, record)
         except reading.SourceDefect as error:  # before anything of it was taken
             record.status, record.reason = "unreadable", f"cannot be read: {error}"
             return None
@@ -161,10 +163,12 @@ class Worker:
             record.row["mtime_ns"] = NEVER  # so that the next ingest takes it for changed
         return tally
 
-    def read_on(
-        self, prior: dict[str, Any], task: ReadTask, opened: reading.Opened, record: FileRecord
-    ) -> Tally | None:
-        """Go on behind the prior offset if the bytes before it are the same; None: they are not."""
+    def read_on(self, prior: dict[str, Any], task: ReadTask, opened: reading.Opened, record: FileRecord) -> Tally:
+        """Go on behind the prior offset.
+
+        If the bytes before it are no longer those that the plan saw, the next ingest must plan anew: a copy of what
+        stood there may have to be read instead.
+        """
         offset, hasher = int(prior["bytes_read"]), xxhash.xxh3_128()
         view, left = memoryview(bytearray(1 << 20)), offset
         while left:
@@ -174,9 +178,7 @@ class Worker:
             hasher.update(view[:got])
             left -= got
         if left or hasher.hexdigest() != prior["digest"]:
-            opened.file.seek(0)
-            opened.stream = reading.Plain(opened.file, opened.size_bytes)
-            return None
+            raise reading.SourceDefect("it was rewritten while the ingest ran; the next one reads it anew")
         wire, shape = prior["wire"], prior["shape"]
         record.went_on, record.wire = True, wire
         decoder = self.line_decoder(wire, shape)

@@ -89,6 +89,21 @@ def test_the_order_in_which_files_come_changes_nothing(tmp_path):
     assert apart.metrics() == together.metrics()
 
 
+def test_a_source_that_ends_in_a_refused_line_alone_shifts_no_column_of_its_neighbours(tmp_path):
+    """Of the cut line there is no row, but it is decoded by itself; what follows stands in the same block."""
+    together, apart = Lab(tmp_path), Lab(tmp_path, "apart")
+    paths = [
+        together.write("a.jsonl.gz", gzip.compress(CODEX.read_bytes()[:5000], mtime=0)),
+        together.write("b.jsonl", TWO_RUNS.read_bytes()),
+        together.write("c.jsonl", CLAUDE.read_bytes()),
+    ]
+    together.ingest()
+    for path in paths:
+        apart.ingest(path)
+    assert together.content() == apart.content()
+    assert together.sql("SELECT count(*) FROM events WHERE ts IS NOT NULL AND ts_origin IS NULL") == [(0,)]
+
+
 def test_two_jobs_give_what_one_gives(tmp_path, monkeypatch):
     monkeypatch.setattr(ingest, "SMALL_BYTES", 0)
     one, two = Lab(tmp_path), Lab(tmp_path, "two")

@@ -482,6 +482,40 @@ def test_a_file_size_limit_in_the_commit_leaves_the_old_version_and_a_retry_work
     assert store.commit([file], [], ingest_id="fixed", note="retry").version == 1
 
 
+def _commit_without_checkpoint(root, replaced, report):
+    store = Store.open(root)
+    real = DeltaTable.create_write_transaction
+
+    def confined(*arguments, **options):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (6000, before[1]))
+        try:
+            return real(*arguments, **options)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    DeltaTable.create_write_transaction = confined
+    report.put(ingest(store, [event("a", 100)], removed=[replaced]).version)
+
+
+@pytest.mark.slow
+def test_a_commit_whose_checkpoint_finds_no_room_stands(store):
+    """Each hundredth commit also writes a checkpoint of the log; a later commit makes up for one that failed."""
+    replaced = None
+    for number in range(98):
+        store = ingest(store, [event("a", number)], removed=[replaced] if replaced else [])
+        replaced = next(f.relative for f in store.all_files if f.rows)
+    context = multiprocessing.get_context("spawn")
+    report = context.Queue()
+    child = context.Process(target=_commit_without_checkpoint, args=(str(store.root), replaced, report))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert report.get(timeout=30) == 99
+    assert list((store.root / "_delta_log").glob("*.checkpoint.parquet")) == []
+    assert rows_of(store.latest()) == [("a", 100, "{}")]
+
+
 def test_other_readers_see_the_same_table(store):
     latest = ingest(store, [event("a", 1, ts=1_700_000_000_000_000), event("b", 2, ts=1_700_000_001_000_000)])
     table = DeltaTable(str(store.root))

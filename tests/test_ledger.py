@@ -450,14 +450,15 @@ def test_a_hundred_thousand_known_sources_cost_seconds(lab):
     rows = []
     for number in range(count):
         path = str(folder / f"{number}.jsonl")
-        rows.append({
-            "source_id": source_id(HOST, path), "revision": 1, "host": HOST, "path": path, "status": "read",
-            "size_bytes": 2, "mtime_ns": 10**18, "inode": number, "bytes_read": 2, "digest": "0" * 32, "lines": 1,
-            "pending_bytes": 0, "events": 1, "resume_state": "{}", "runs": [{"run_id": str(number)}],
-        })  # fmt: skip
         with open(path, "wb") as file:
             file.write(b"1\n")
         os.utime(path, ns=(10**18, 10**18))
+        rows.append({
+            "source_id": source_id(HOST, path), "revision": 1, "host": HOST, "path": path, "status": "read",
+            "size_bytes": 2, "mtime_ns": 10**18, "inode": os.stat(path).st_ino, "bytes_read": 2,
+            "digest": "0" * 32, "lines": 1,
+            "pending_bytes": 0, "events": 1, "resume_state": "{}", "runs": [{"run_id": str(number)}],
+        })  # fmt: skip
     file = lab.put("source", "platonic-core", new_ingest_id(), 0, source_table(rows))
     lab.store = lab.store.commit([file], [], ingest_id="many", note="")
     found = discover([folder])

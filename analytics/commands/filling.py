@@ -30,7 +30,7 @@ from analytics.errors import UsageError
 
 if TYPE_CHECKING:
     from analytics.api import Lake
-    from analytics.ingest import IngestReport
+    from analytics.ingestreport import IngestReport
 
 FAILURES_TOLD = 20
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 State = Literal["unchanged", "grown", "changed", "gone", "new", "elsewhere", "stream"]
 
 _SOURCES = """
-    SELECT path, wire, host, status, size_bytes, mtime_ns, lines, events, refused_lines, pending_bytes, last_seen
+    SELECT path, wire, host, status, size_bytes, mtime_ns, inode, lines, events, refused_lines, pending_bytes, last_seen
     FROM sources ORDER BY path, source_id
 """
 
@@ -91,6 +92,8 @@ def _states(lake: Lake, paths: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _state(row: dict[str, Any], here: str) -> State:
+    from analytics.discover import inode_of
+
     if row["host"] not in (None, here):
         return "elsewhere"
     if not row["path"].startswith("/"):
@@ -99,9 +102,9 @@ def _state(row: dict[str, Any], here: str) -> State:
         seen = os.stat(_real(row["path"]))
     except OSError:
         return "gone"
-    if (seen.st_size, seen.st_mtime_ns) == (row["size_bytes"], row["mtime_ns"]):
+    if (seen.st_size, seen.st_mtime_ns, inode_of(seen)) == (row["size_bytes"], row["mtime_ns"], row["inode"]):
         return "unchanged"
-    return "grown" if seen.st_size > (row["size_bytes"] or 0) else "changed"
+    return "grown" if stat.S_ISREG(seen.st_mode) and seen.st_size > (row["size_bytes"] or 0) else "changed"
 
 
 def _real(path: str) -> bytes | str:

@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
-from analytics.errors import RunlakeError
+from analytics.errors import CannotWrite, RunlakeError
 from analytics.worker import ReadTask, Result, Settings, work
 
 Tick = Callable[[int, int], None]
@@ -77,9 +78,11 @@ class Pool:
         """All groups; results in the order of the groups."""
         if self._executor is None:
             return [self.here(group, next(numbers), tick) for group in groups]
-        futures: list[Future[Result]] = [
-            self._executor.submit(_work, group, self.settings, next(numbers)) for group in groups
-        ]  # fmt: skip
+        submit = self._executor.submit
+        try:
+            futures: list[Future[Result]] = [submit(_work, group, self.settings, next(numbers)) for group in groups]
+        except BrokenProcessPool as lost:
+            raise self._failed(lost) from lost
         pending = set(futures)
         while pending:
             done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -87,7 +90,7 @@ class Pool:
             for future in done:
                 error = future.exception()
                 if error is not None:
-                    raise _failed(error)
+                    raise self._failed(error)
         return [future.result() for future in futures]
 
     def here(self, group: list[ReadTask], number: int, tick: Tick) -> Result:
@@ -101,16 +104,18 @@ class Pool:
         try:
             return work(group, self.settings, number, advance)
         except OSError as error:
-            raise _failed(error) from error
+            raise self._failed(error) from error
 
     def _tell(self, tick: Tick) -> None:
         done, lines = self._done, self._lines
         if self._executor is not None:
-            done, lines = done + self._shared[0].value, lines + self._shared[1].value
+            # past their locks, which a killed worker may have taken along
+            done, lines = (n + shared.get_obj().value for n, shared in zip((done, lines), self._shared, strict=True))
         tick(done, lines)
 
-
-def _failed(error: BaseException) -> BaseException:
-    if isinstance(error, OSError):
-        return RunlakeError.from_os("write to", "the lake", error)
-    return error
+    def _failed(self, error: BaseException) -> BaseException:
+        if isinstance(error, OSError):
+            return CannotWrite.from_os("write to", error.filename or self.settings.lake, error)
+        if isinstance(error, BrokenProcessPool):
+            return RunlakeError.worker_lost(self.settings.lake)
+        return error
