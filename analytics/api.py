@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from analytics import sqlfiles
 from analytics.errors import UsageError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from analytics.ingestreport import IngestReport
+    from analytics.rawexport import RawExport
 
 MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
 
@@ -160,6 +161,12 @@ class Lake:
 
         rows = {name: self.table(name, **filters) for name in names or self.exported}
         return [file for file, _ in write_folder(rows, Path(folder), Options(format))]
+
+    def write_raw(self, name: str, to: IO[bytes]) -> RawExport:
+        """Writes the original lines of a source (path or source_id) or of a run again; says what is not as it was."""
+        from analytics.rawexport import write_raw  # noqa: PLC0415 (not for readers of relations)
+
+        return write_raw(self, name, to)
 
     def ingest(
         self, *paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], agents: bool = False, **options: Any

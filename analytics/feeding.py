@@ -135,6 +135,7 @@ class Block:
         digest = hashlib.sha256(begun)
         tally.hasher.update(begun)
         size, view = len(begun), memoryview(bytearray(1 << 20))
+        kept = begun[:RAW_LIMIT]  # as much as of any refusal, wherever in the block the line began
         rest, is_terminated = b"", False
         while not is_terminated:
             try:
@@ -151,10 +152,11 @@ class Block:
             digest.update(data)
             tally.hasher.update(data)
             size += len(data)
+            kept += data[: RAW_LIMIT - len(kept)]
         detail = f"{size} bytes, the limit is {self.max_line_bytes}"
         tally.line += 1
         tally.refused_lines += 1
-        tally.refuse("line_too_long", detail, line=tally.line, offset=tally.offset, data=begun[:RAW_LIMIT],
+        tally.refuse("line_too_long", detail, line=tally.line, offset=tally.offset, data=kept,
                      size=size, digest=digest.hexdigest(), redactor=self.redactor)  # fmt: skip
         tally.offset += size + is_terminated
         tally.ends_without_newline = not is_terminated

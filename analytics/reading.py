@@ -220,13 +220,21 @@ def fill(stream: Stream, view: memoryview) -> int:
     return filled
 
 
-def read_up_to(stream: Stream, limit: int) -> bytes:
-    """Up to `limit` bytes, as `fill` reads them; memory grows with what is there, not with the limit."""
-    data = bytearray()
+def read_up_to(stream: Stream, limit: int, begun: bytes) -> tuple[bytes, SourceDefect | None]:
+    """What was begun and up to `limit` bytes more, and the defect that ended it. Memory grows with what is there.
+
+    Raises SourceDefect where the file itself cannot be read, since then nothing is wrong with what it holds.
+    """
+    data, wanted = bytearray(begun), len(begun) + limit
     with memoryview(bytearray(min(limit, PIECE_BYTES))) as piece:
-        while len(data) < limit and (got := fill(stream, piece[: limit - len(data)])):
-            data += piece[:got]
-    return bytes(data)
+        try:
+            while len(data) < wanted and (got := fill(stream, piece[: wanted - len(data)])):
+                data += piece[:got]
+        except SourceDefect as error:
+            if error.reason == SourceDefect.reason:
+                raise
+            return bytes(data), error
+    return bytes(data), None
 
 
 def looks_like_utf16(head: bytes) -> bool:

@@ -7,6 +7,7 @@ returns, but nothing reads them before the driver commits.
 from __future__ import annotations
 
 import gc
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow as pa
 import xxhash
 
 from analytics import reading, wires
-from analytics.blocks import Decoded, LineDecoder, Payload, Refused, sha256
+from analytics.blocks import Decoded, LineDecoder, Payload, Refused
 from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
 from analytics.lines import Lines
@@ -263,14 +264,31 @@ class Worker:
         """The whole file is one refusal, with its bytes counted."""
         record.status, record.reason = "refused", detail
         tally = Tally(task.source_id, display(task.path), "unknown", "", Context(task.source_id, "", None))
-        tally.hasher.update(head)
-        size, view = len(head), memoryview(bytearray(1 << 20))
-        while head and (got := opened.stream.readinto(view)):
+        self.refuse_whole(opened if head else None, tally, head, reason, detail)
+        return tally
+
+    def refuse_whole(self, opened: reading.Opened | None, tally: Tally, begun: bytes, reason: str, detail: str) -> None:
+        """One refusal for all bytes of a file: those that were read, and what else `opened` has; its first are kept."""
+        digest, size, kept = hashlib.sha256(begun), len(begun), begun[:RAW_LIMIT]
+        tally.hasher.update(begun)
+        view = memoryview(bytearray(1 << 20))
+        while opened is not None:
+            try:
+                got = opened.stream.readinto(view)
+            except reading.SourceDefect as error:
+                if error.reason == READ_ERROR:
+                    raise
+                detail = f"{detail}; behind byte {size} it is broken: {error}"
+                break
+            if not got:
+                break
+            digest.update(view[:got])
             tally.hasher.update(view[:got])
             size += got
+            kept += bytes(view[: min(got, RAW_LIMIT - len(kept))])
         tally.offset = size
-        tally.refuse(reason, detail, line=None, offset=0, data=head, size=size, redactor=self.redactor)
-        return tally
+        tally.refuse(reason, detail, line=None, offset=0, data=kept, size=size, digest=digest.hexdigest(),
+                     redactor=self.redactor)  # fmt: skip
 
     def document(
         self, opened: reading.Opened, record: FileRecord, tally: Tally, decoder: LineDecoder, head: bytes
@@ -278,17 +296,16 @@ class Worker:
         """A single JSON document with its events inline; it is held in memory as a whole."""
         self.block.flush()
         limit = self.settings.max_document_bytes
-        data = head + reading.read_up_to(opened.stream, max(0, limit + 1 - len(head)))
-        tally.hasher.update(data)
-        tally.offset = len(data)
-        tally.has_bom = data.startswith(reading.BOM)
-        self.advance(len(data), 0)
-        shift = len(reading.BOM) if tally.has_bom else 0
+        whole, broken = reading.read_up_to(opened.stream, max(limit + 1 - len(head), 0), head)
+        self.advance(len(whole), 0)
+        shift = len(reading.BOM) if whole.startswith(reading.BOM) else 0
         problem, detail, elements = "", "", []
-        if len(data) > limit:
+        if len(whole) > limit:
             problem, detail = "document_too_large", f"more than {limit} bytes"
+        elif broken is not None:
+            problem, detail = broken.reason, str(broken)
         else:
-            data = data[shift:]
+            data = whole[shift:]
             try:
                 data.decode()
                 elements = decoder.wire.document(data, tally.ctx)  # type: ignore[attr-defined]
@@ -296,9 +313,10 @@ class Worker:
                 problem, detail = "document_malformed", str(error)
         if problem:
             record.status, record.reason = "refused", detail
-            tally.refuse(problem, detail, line=None, offset=0, data=data[:RAW_LIMIT], size=tally.offset,
-                         digest=sha256(data), redactor=self.redactor)  # fmt: skip
+            self.refuse_whole(opened if broken is None else None, tally, whole, problem, detail)
             return
+        tally.hasher.update(whole)
+        tally.offset, tally.has_bom = len(whole), shift > 0
         between, at = [], 0
         for element in elements:
             between.append(data[at : element.offset])

@@ -104,6 +104,7 @@
 .read queries/reports/record_fields.sql
 .read queries/checks/sums_agree.sql
 .read queries/checks/lines_of_sources.sql
+.read queries/checks/bytes_of_sources.sql
 .read queries/checks/rows_of_sources.sql
 .read queries/checks/unique_runs.sql
 .read queries/checks/unique_events.sql

@@ -25,6 +25,7 @@ from analytics.commands.options import (
     emit,
     opened,
 )
+from analytics.commands.raw import export_raw
 from analytics.errors import RunlakeError, UsageError
 
 
@@ -192,21 +193,36 @@ def export(
         list[str] | None,
         typer.Argument(metavar="[RELATION]…", help="Which; none = all facts and metrics.", show_default=False),
     ] = None,
+    raw: Annotated[
+        str | None,
+        typer.Option(
+            "--raw", metavar="SOURCE|RUN", help="Instead: the original lines of this source (path or id) or run."
+        ),
+    ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     wire: WireOption = None,
     run: RunOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
-    format_: FormatOption = "parquet",
+    format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
 ) -> None:
-    """Writes relations to files, one each, for other tools. Needs -o FOLDER."""
+    """Writes relations to files, one each, for other tools; they are Parquet unless told, and need -o FOLDER.
+
+    With --raw, writes the original lines of a source or run again, to -o FILE or stdout. Replaced secrets are counted
+    on stderr. Exits 1 if bytes are missing, each place named: a lake keeps 1 MiB of a refused line, file or tail.
+    """
+    filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
+    if raw is not None:
+        if names or format_ is not None or any(value is not None for value in filters.values()):
+            raise UsageError("--raw writes one source or run as it was: it takes --lake, --at and -o, nothing else.")
+        export_raw(raw, lake, at, out)
+        return
     if out is None:
         raise UsageError("Exported files need a folder: add -o FOLDER (its files are RELATION.FORMAT).")
     with opened(lake, at) as source:
-        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
         rows = {name: source.table(name, **filters) for name in names or source.exported}
         options.tell_left_out(source, **filters)
-        _write_folder(rows, out, Output(format_, out, formulas))
+        _write_folder(rows, out, Output(format_ or "parquet", out, formulas))
