@@ -62,6 +62,7 @@ class Refused:
     index: int
     refusal: Refusal
     line: bytes
+    kept: bytes | None = None  # what may be kept of it, where it is part of a secret that stands on several lines
 
 
 @dataclass(slots=True)
@@ -143,6 +144,7 @@ class LineDecoder:
             return False
         found = self.one(line, ctx)
         if isinstance(found, Refusal):
+            found = self._without_secrets(line, found, ctx)
             if is_glued and found.reason == "not_json":
                 found = Refusal("torn_record", f"the record breaks off: {found.detail}")
             out.refused.append(Refused(j, found, line))
@@ -157,6 +159,26 @@ class LineDecoder:
             out.payload.instead[j] = None
         out.objects.append(found)
         return True
+
+    def _without_secrets(self, line: bytes, found: Refusal, ctx: Context) -> Refusal:
+        """The refusal in words that quote the redacted line: a quoted part may no longer look like the secret it is."""
+        clean, count = self.redactor.text(line) if self.redactor is not None else (line, 0)
+        if not count:
+            return found
+        again = self.one(clean, ctx)
+        is_same = isinstance(again, Refusal) and again.reason == found.reason
+        return again if is_same else Refusal(found.reason, None)
+
+    def hide(self, decoded: Decoded, kept: Mapping[int, bytes]) -> None:
+        """Keep no more than this of lines that are part of a secret on several lines; see `key_lines`."""
+        for j, clean in kept.items():
+            row = int(np.searchsorted(decoded.index, j))
+            if row < len(decoded.index) and decoded.index[row] == j:
+                decoded.payload.instead[j] = clean.decode()
+                decoded.redactions[j] = 1
+                decoded.objects[row] = self._again(clean, decoded.objects[row])
+        for one in decoded.refused:
+            one.kept = kept.get(one.index)
 
     def redact(self, decoded: Decoded, unreadable: Sequence[int] = ()) -> None:
         """Replace secrets in the payload, and decode a changed line anew so that no column keeps one."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics import columns, reading
+from analytics import columns, key_lines, reading
 from analytics.blocks import Decoded, LineDecoder, Refused
 from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
-from analytics.tally import RAW_LIMIT, Tally, key_by_line, line_hashes
+from analytics.tally import RAW_LIMIT, Tally, kept_of, key_by_line, line_hashes
 from analytics.writing import Writers
 
 BLOCK_BYTES = 4 << 20
@@ -149,7 +149,7 @@ class Block:
         detail = f"{size} bytes, the limit is {self.max_line_bytes}"
         tally.line += 1
         tally.refused_lines += 1
-        tally.refuse("line_too_long", detail, line=tally.line, offset=tally.offset, data=begun[:RAW_LIMIT],
+        tally.refuse("line_too_long", detail, line=tally.line, offset=tally.offset, data=begun,
                      size=size, digest=digest.hexdigest(), redactor=self.redactor)  # fmt: skip
         tally.offset += size + is_terminated
         tally.ends_without_newline = not is_terminated
@@ -175,9 +175,16 @@ class Block:
             return
         tail = bytes(self.buffer[cut:filled])
         tally.pending_bytes = len(tail)
-        tally.tail, tally.tail_redactions = (
-            self.redactor.text(tail[:RAW_LIMIT]) if self.redactor else (tail[:RAW_LIMIT], 0)
-        )
+        if self.redactor is None:
+            tally.tail = tail[:RAW_LIMIT]
+            return
+        clean = key_lines.part(tail)[1]
+        if clean is not None:  # it could be part of a key; the lines before it tell
+            self.flush()
+        if clean is not None and tally.is_inside_key:
+            tally.tail, tally.tail_redactions = clean, 1
+        else:
+            tally.tail, tally.tail_redactions = kept_of(tail, self.redactor)
 
     def _segment(self, tally: Tally, start: int, end: int, *, is_terminated: bool) -> None:
         """Note whole lines of a source; the newline that ends an unterminated last line is ours, not the source's."""
@@ -204,6 +211,8 @@ class Block:
             lines = lines.split(parted)
             bounds = self._bounds(lines, segments)
             decoded = decoder.decode(lines, lines.texts(self.buffer), bounds[:-1], contexts)
+        if self.redactor is not None:
+            self._hide_keys(decoder, lines, decoded, segments, bounds, end)
         spans = []
         for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
             spans.append(Span(segment.tally, segment.tally.line + 1, first, last))
@@ -211,6 +220,23 @@ class Block:
             segment.tally.line += final - begin + 1
         shifts = np.array([segment.shift for segment in segments])
         self.emit(decoder, lines, decoded, spans, lines.starts + np.repeat(shifts, np.diff(bounds)))
+
+    def _hide_keys(
+        self, decoder: LineDecoder, lines: Lines, decoded: Decoded, segments: list[Segment], bounds: list[int], end: int
+    ) -> None:
+        """Private keys over several lines of plain text, also over the end of a block."""
+        is_none = self.buffer.find(key_lines.HEADER, 0, end) < 0
+        if is_none and not any(segment.tally.is_inside_key for segment in segments):
+            return
+        kept: dict[int, bytes] = {}
+        for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
+            tally = segment.tally
+            found, tally.is_inside_key = key_lines.find(
+                self.buffer, lines, first, last, is_inside=tally.is_inside_key
+            )  # fmt: skip
+            kept |= found
+        if kept:
+            decoder.hide(decoded, kept)
 
     @staticmethod
     def _bounds(lines: Lines, segments: list[Segment]) -> list[int]:
@@ -288,5 +314,6 @@ def with_run(one: Refused, decoded: Decoded, spans: list[Span], placed: list[col
         i = near - place.first
         is_near = 0 <= i < place.rows.n and span.first <= decoded.index[near] < span.last
         if is_near and i not in place.rows.refused:
-            return Refused(one.index, replace(one.refusal, run_id=place.rows.value("run_id", i)), one.line)
+            refusal = replace(one.refusal, run_id=place.rows.value("run_id", i))
+            return Refused(one.index, refusal, one.line, one.kept)
     return one

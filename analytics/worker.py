@@ -7,6 +7,7 @@ returns, but nothing reads them before the driver commits.
 from __future__ import annotations
 
 import gc
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
 from analytics.lines import Lines
 from analytics.redact import Redactor
-from analytics.tally import RAW_LIMIT, Piece, Tally
+from analytics.tally import MARGIN_BYTES, RAW_LIMIT, Piece, Tally
 from analytics.wires.base import Context, DocumentError, Refusal, Sample
 from analytics.wires.lookalikes import RESEMBLED, lookalike
 from analytics.writing import Writers
@@ -187,6 +188,7 @@ class Worker:
         tally.line, tally.offset, tally.hasher = prior["lines"] - (prior["pending_bytes"] > 0), offset, hasher
         for name in CARRIED:
             setattr(tally, name, prior[name])
+        tally.is_inside_key = "is_inside_key" in saved
         tally.began_at = prior.get("began_at")  # ledgers of older lakes have no such column
         tally.redactions -= msgspec.json.decode(saved["tail_redactions"])
         tally.refusal_count = prior["refusals"]
@@ -262,12 +264,17 @@ class Worker:
         record.status, record.reason = "refused", detail
         tally = Tally(task.source_id, display(task.path), "unknown", "", Context(task.source_id, "", None))
         tally.hasher.update(head)
+        digest, data = hashlib.sha256(head), head
         size, view = len(head), memoryview(bytearray(1 << 20))
         while head and (got := opened.stream.readinto(view)):
             tally.hasher.update(view[:got])
+            digest.update(view[:got])
+            if len(data) < len(head) + MARGIN_BYTES:
+                data += view[:got]
             size += got
         tally.offset = size
-        tally.refuse(reason, detail, line=None, offset=0, data=head, size=size, redactor=self.redactor)
+        tally.refuse(reason, detail, line=None, offset=0, data=data, size=size, digest=digest.hexdigest(),
+                     redactor=self.redactor, limit=min(len(head), RAW_LIMIT))  # fmt: skip
         return tally
 
     def document(
@@ -293,9 +300,9 @@ class Worker:
             except (DocumentError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 problem, detail = "document_malformed", str(error)
         if problem:
-            record.status, record.reason = "refused", detail
-            tally.refuse(problem, detail, line=None, offset=0, data=data[:RAW_LIMIT], size=tally.offset,
+            tally.refuse(problem, detail, line=None, offset=0, data=data, size=tally.offset,
                          digest=sha256(data), redactor=self.redactor)  # fmt: skip
+            record.status, record.reason = "refused", tally.refusals[-1]["detail"]
             return
         between, at = [], 0
         for element in elements:
