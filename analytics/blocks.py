@@ -149,12 +149,14 @@ class LineDecoder:
                 found = Refusal("torn_record", f"the record breaks off: {found.detail}")
             out.refused.append(Refused(j, found, line))
             return False
-        if not is_utf8(line):  # no text, so the scan of the payload passes it over
-            if self.redactor is not None:
-                line, count = self.redactor.text(line)
-                if count:
-                    out.redactions[j] = count
-                    found = self.one(line, ctx)
+        is_text = is_utf8(line)
+        if self.redactor is not None and (not is_text or is_torn(line)):  # the scan of the payload passes it over
+            line, count = self.redactor.any_bytes(line)
+            if count:
+                out.redactions[j] = count
+                out.payload.instead[j] = line.decode() if is_text else None
+                found = self.one(line, ctx)
+        if not is_text:
             out.raw[j] = line
             out.payload.instead[j] = None
         out.objects.append(found)
@@ -195,8 +197,8 @@ class LineDecoder:
             suspects = places[suspects]
         at = np.searchsorted(decoded.index, suspects)
         for j, row in zip(suspects.tolist(), at.tolist(), strict=True):
-            if row == len(decoded.index) or decoded.index[row] != j:
-                continue  # a refused line; what is kept of it is redacted where it is refused
+            if row == len(decoded.index) or decoded.index[row] != j or j in decoded.redactions:
+                continue  # done, or a refused line; what is kept of that is redacted where it is refused
             clean, count = self.redactor.json_line(decoded.payload.texts[j].as_py())
             if count:
                 decoded.payload.instead[j] = clean
@@ -295,6 +297,11 @@ def is_utf8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def is_torn(line: bytes) -> bool:
+    """True: text that a record was cut to, or that is no UTF-8 for all its bytes say."""
+    return b"\0" in line or (line.lstrip()[:1] == b"{" and line.rstrip()[-1:] != b"}")
 
 
 def _json_type(value: Any) -> str:

@@ -67,7 +67,7 @@ _SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|api-key)\s+
 _EXPRESSION = re.compile(r"[A-Za-z_$][\w$]{0,40}(?:(?:\.|::|->)[A-Za-z_]\w{0,30})*[(\[]")
 _DOTTED = re.compile(r"(?!eyJ)[A-Za-z_]\w{0,30}(?:\.[A-Za-z_]\w{0,30})+\Z")
 _TYPE = re.compile(
-    r"(?:u?int|[uifs]|float|str|string|char|varchar|bytes?|utf|base|sha|md|text|number)[0-9]{1,4}\Z", re.I
+    r"(?:u?int|[uifs]|float|str|string|char|varchar|bytes?|utf|base|sha|md|text|number)[0-9]{1,4}\Z", re.IGNORECASE
 )
 _PLACE = re.compile(r"[~./]|[a-z][a-z0-9+.-]*:|[a-z_-]+/")  # a path, a URL
 _SIGN = re.compile(r"[^\w.,:;?!*()-]")

@@ -128,6 +128,11 @@ class Worker:
             self.writers.refusals(tally.wire, tally.refusals)
         return Result(self.writers.close(), records)
 
+    def display(self, path: str) -> str:
+        """The path as refusals show it."""
+        text = display(path)
+        return self.redactor.json_line(text)[0] if self.redactor is not None else text
+
     def line_decoder(self, wire: str, shape: str) -> LineDecoder:
         """One decoder per wire and shape."""
         key = (wire, shape)
@@ -184,7 +189,7 @@ class Worker:
         saved = msgspec.json.decode(prior["resume_state"], type=dict[str, msgspec.Raw])
         state = decoder.wire.load_state(shape, bytes(saved["wire"]).decode())
         newest = msgspec.json.decode(saved["newest_seq"])
-        tally = Tally(task.source_id, display(task.path), wire, shape, Context(task.source_id, shape, state))
+        tally = Tally(task.source_id, self.display(task.path), wire, shape, Context(task.source_id, shape, state))
         tally.line, tally.offset, tally.hasher = prior["lines"] - (prior["pending_bytes"] > 0), offset, hasher
         for name in CARRIED:
             setattr(tally, name, prior[name])
@@ -234,7 +239,7 @@ class Worker:
         record.wire = wire
         decoder = self.line_decoder(wire, shape)
         ctx = Context(task.source_id, shape, decoder.wire.new_state(shape))
-        tally = Tally(task.source_id, display(task.path), wire, shape, ctx)
+        tally = Tally(task.source_id, self.display(task.path), wire, shape, ctx)
         if shape in wires.BY_NAME[wire].documents:
             self.document(opened, record, tally, decoder, bytes(block.buffer[block.fill : filled]))
             return tally
@@ -262,7 +267,7 @@ class Worker:
                     detail: str) -> Tally:  # fmt: skip
         """The whole file is one refusal, with its bytes counted."""
         record.status, record.reason = "refused", detail
-        tally = Tally(task.source_id, display(task.path), "unknown", "", Context(task.source_id, "", None))
+        tally = Tally(task.source_id, self.display(task.path), "unknown", "", Context(task.source_id, "", None))
         tally.hasher.update(head)
         digest, data = hashlib.sha256(head), head
         size, view = len(head), memoryview(bytearray(1 << 20))
