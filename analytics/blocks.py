@@ -79,6 +79,7 @@ class Decoded:
     blanks: list[tuple[int, bytes]] = field(default_factory=list)
     raw: dict[int, bytes] = field(default_factory=dict)  # bytes that are no UTF-8 text
     redactions: dict[int, int] = field(default_factory=dict)  # how many
+    may_hold_secrets: bool = True  # False: the scan of the block found not one line worth a look
 
 
 @dataclass(slots=True)
@@ -191,6 +192,7 @@ class LineDecoder:
             places = np.delete(np.arange(len(texts)), unreadable)
             texts = texts.take(pa.array(places))
         suspects = self.redactor.suspects(texts)
+        decoded.may_hold_secrets = suspects is not None or places is not None
         if suspects is None:
             return
         if places is not None:

@@ -225,7 +225,7 @@ class Block:
         self, decoder: LineDecoder, lines: Lines, decoded: Decoded, segments: list[Segment], bounds: list[int], end: int
     ) -> None:
         """Private keys over several lines of plain text, also over the end of a block."""
-        is_none = self.buffer.find(key_lines.HEADER, 0, end) < 0
+        is_none = not decoded.may_hold_secrets or self.buffer.find(key_lines.HEADER, 0, end) < 0
         if is_none and not any(segment.tally.is_inside_key for segment in segments):
             return
         kept: dict[int, bytes] = {}

@@ -75,7 +75,7 @@ class Store:
     @contextmanager
     def lock(self, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
         """Only one writer at a time; see `lakefiles.lock`. Take it, then work on `latest()`."""
-        with lakefiles.lock(self.root, on_wait=on_wait):
+        with lakefiles.lock(self.root, on_wait=on_wait, shared=self.settings.shared):
             yield
 
     @contextmanager
@@ -140,7 +140,7 @@ class Store:
         """
         store = self.latest()
         if store._stale_texts() and os.access(self.root, os.W_OK):  # noqa: SLF001
-            with lakefiles.lock(self.root, wait=False) as is_ours, self.private():
+            with lakefiles.lock(self.root, wait=False, shared=self.settings.shared) as is_ours, self.private():
                 if is_ours:
                     store = self.latest()
                     store._publish()  # noqa: SLF001
@@ -258,7 +258,7 @@ def _create(root: Path, *, shared: bool) -> None:
             raise LakeError.foreign(root, seen)
         with private(shared=shared):
             root.mkdir(parents=True, exist_ok=True)
-            with lakefiles.lock(root):
+            with lakefiles.lock(root, shared=shared):
                 if (root / "_delta_log" / f"{0:020d}.json").exists():
                     return
                 settings = Settings(SCHEMA_VERSION, lakefiles.runlake_version(), shared=shared)

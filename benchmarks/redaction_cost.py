@@ -23,7 +23,7 @@ from pathlib import Path
 from analytics.worker import ReadTask, Settings, work
 
 BATCH_BYTES = 96 << 20  # what one call of the worker gets, as an ingest has it
-TEXT = re.compile(rb'":"[^"\\]{2,40} ([^"\\]{10,})')
+TEXT = re.compile(rb'"(?:text|content|output|message|stdout|detail|summary|delta)":"[^"\\]{2,40} ([^"\\]{10,})')
 ALNUM = string.ascii_letters + string.digits
 
 

@@ -301,7 +301,7 @@ def test_any_bytes_are_taken(before, text, after):
         "sk-", "sk-a-", "sk-" + "ant-", "sk-a1b2c3d4e5-", 'token":"', '"token":"', '\\"token\\":\\"', '"token":"<', "://a:",
         "://", "-----BEGIN " + "PRIVATE" + " KEY-----", "-----BEGIN " + "PRIVATE" + " KEY-----\\n" + "A" * 30, "-----",
         "TOKEN=", 'TOKEN="', 'TOKEN=\\"a', 'TOKEN=\\"TOKEN=\\\\\\"', "TOKEN: a", "TOKEN_", "A", "Bearer ", "Bearer a",
-        "sk-sk_", "eyJ.", "xox" + "b-", "://a:b:", "password=", "password: '", "apiKey", "-----BEGIN " + "PRIVATE" + ' KEY-----","',
+        "sk-sk_", "eyJ.", "://a:b:", "password=", "password: '", "apiKey", "-----BEGIN " + "PRIVATE" + ' KEY-----","',
         "authorization: ", "Authorization: Basic ", "gh" + "p_", "\\", '\\"', '"a":"', "1 ", "AK" + "IA", "xox" + "b-",
     ],
 )  # fmt: skip
