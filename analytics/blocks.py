@@ -62,6 +62,7 @@ class Refused:
     index: int
     refusal: Refusal
     line: bytes
+    kept: bytes | None = None  # what may be kept of it, where it is part of a secret that stands on several lines
 
 
 @dataclass(slots=True)
@@ -78,6 +79,7 @@ class Decoded:
     blanks: list[tuple[int, bytes]] = field(default_factory=list)
     raw: dict[int, bytes] = field(default_factory=dict)  # bytes that are no UTF-8 text
     redactions: dict[int, int] = field(default_factory=dict)  # how many
+    may_hold_secrets: bool = True  # False: the scan of the block found not one line worth a look
 
 
 @dataclass(slots=True)
@@ -143,20 +145,43 @@ class LineDecoder:
             return False
         found = self.one(line, ctx)
         if isinstance(found, Refusal):
+            found = self._without_secrets(line, found, ctx)
             if is_glued and found.reason == "not_json":
                 found = Refusal("torn_record", f"the record breaks off: {found.detail}")
             out.refused.append(Refused(j, found, line))
             return False
-        if not is_utf8(line):  # no text, so the scan of the payload passes it over
-            if self.redactor is not None:
-                line, count = self.redactor.text(line)
-                if count:
-                    out.redactions[j] = count
-                    found = self.one(line, ctx)
+        is_text = is_utf8(line)
+        if self.redactor is not None and (not is_text or is_torn(line)):  # the scan of the payload passes it over
+            line, count = self.redactor.any_bytes(line)
+            if count:
+                out.redactions[j] = count
+                out.payload.instead[j] = line.decode() if is_text else None
+                found = self.one(line, ctx)
+        if not is_text:
             out.raw[j] = line
             out.payload.instead[j] = None
         out.objects.append(found)
         return True
+
+    def _without_secrets(self, line: bytes, found: Refusal, ctx: Context) -> Refusal:
+        """The refusal in words that quote the redacted line: a quoted part may no longer look like the secret it is."""
+        clean, count = self.redactor.text(line) if self.redactor is not None else (line, 0)
+        if not count:
+            return found
+        again = self.one(clean, ctx)
+        is_same = isinstance(again, Refusal) and again.reason == found.reason
+        return again if is_same else Refusal(found.reason, None)
+
+    def hide(self, decoded: Decoded, kept: Mapping[int, bytes]) -> None:
+        """Keep no more than this of lines that are part of a secret on several lines; see `key_lines`."""
+        for j, clean in kept.items():
+            row = int(np.searchsorted(decoded.index, j))
+            if row < len(decoded.index) and decoded.index[row] == j:
+                decoded.payload.instead[j] = clean.decode()
+                decoded.redactions[j] = 1
+                decoded.objects[row] = self._again(clean, decoded.objects[row])
+        for one in decoded.refused:
+            one.kept = kept.get(one.index)
 
     def redact(self, decoded: Decoded, unreadable: Sequence[int] = ()) -> None:
         """Replace secrets in the payload, and decode a changed line anew so that no column keeps one."""
@@ -167,14 +192,15 @@ class LineDecoder:
             places = np.delete(np.arange(len(texts)), unreadable)
             texts = pa.concat_arrays(Payload(texts).pieces(set(unreadable), {}) or [texts[:0]])
         suspects = self.redactor.suspects(texts)
+        decoded.may_hold_secrets = suspects is not None or places is not None
         if suspects is None:
             return
         if places is not None:
             suspects = places[suspects]
         at = np.searchsorted(decoded.index, suspects)
         for j, row in zip(suspects.tolist(), at.tolist(), strict=True):
-            if row == len(decoded.index) or decoded.index[row] != j:
-                continue  # a refused line; what is kept of it is redacted where it is refused
+            if row == len(decoded.index) or decoded.index[row] != j or j in decoded.redactions:
+                continue  # done, or a refused line; what is kept of that is redacted where it is refused
             clean, count = self.redactor.json_line(decoded.payload.texts[j].as_py())
             if count:
                 decoded.payload.instead[j] = clean
@@ -275,6 +301,11 @@ def is_utf8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def is_torn(line: bytes) -> bool:
+    """True: text that a record was cut to, or that is no UTF-8 for all its bytes say."""
+    return b"\0" in line or (line.lstrip()[:1] == b"{" and line.rstrip()[-1:] != b"}")
 
 
 def _json_type(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Rows out: table, json, jsonl, csv, parquet, md; to stdout or to a file that appears only when it is whole.
+"""Rows out: table, json, jsonl, csv, parquet, md, html; to stdout or to a file that appears only when it is whole.
 
 Data formats carry what the relation holds: NULL stays null, integers and decimals stay exact, times are ISO 8601.
 Text from the streams is hostile until shown otherwise, so what a viewer would act on comes out spelled out.
@@ -24,8 +24,22 @@ from analytics.values import ENCODER, plain, scalar, values
 
 BATCH_ROWS = 8192
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-_JSON_CONTROLS = re.compile(rb"\xc2([\x80-\x9f])|\x7f")
-_CSV_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# what turns the direction of text around, or is a line's end to some: U+061C, 200E, 200F, 2028 to 202E, 2066 to 2069
+_JSON_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\x7f|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+_MAY_BE_CONTROL = (b"\x7f", b"\xc2", b"\xd8\x9c", b"\xe2\x80", b"\xe2\x81")
+_CSV_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_HTML_HEAD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>runlake</title>
+<style>
+table { border-collapse: collapse; font: 14px system-ui, sans-serif }
+th, td { border-bottom: 1px solid #8884; padding: 2px 8px; text-align: left; unicode-bidi: isolate }
+.n { text-align: right; font-variant-numeric: tabular-nums }
+</style>
+<table>
+"""
 _CSV_QUOTED = re.compile(r'[",\n\r]|^\s|\s$')
 _MD_SPECIAL = re.compile(r"[\\`*\[\]~|#!$]")
 _MD_UNDERSCORES = re.compile(r"(?<![A-Za-z0-9_])_+|_+(?![A-Za-z0-9_])")
@@ -88,6 +102,8 @@ def write(rows: Any, options: Options, to: IO[bytes], *, note: Callable[[str], N
         return _csv(batches, to, options.formulas)
     if options.format == "md":
         return _md(batches, to)
+    if options.format == "html":
+        return _html(batches, to)
     return _table(batches, to, note)
 
 
@@ -128,10 +144,10 @@ def _objects(batches: pa.RecordBatchReader) -> Iterator[list[bytes]]:
 
 
 def _inert_json(text: bytes) -> bytes:
-    """DEL and the C1 controls escaped too: JSON allows them bare, terminals act on them."""
-    if b"\xc2" not in text and b"\x7f" not in text:
+    """DEL, the C1 controls and turns of direction escaped too: JSON allows them bare, terminals act on them."""
+    if not any(mark in text for mark in _MAY_BE_CONTROL):
         return text
-    return _JSON_CONTROLS.sub(lambda hit: b"\\u00%02x" % (hit[1] or b"\x7f")[0], text)
+    return _JSON_CONTROLS.sub(lambda hit: b"\\u%04x" % ord(hit[0].decode()), text)
 
 
 def _json(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
@@ -214,12 +230,17 @@ def _csv_cell(value: Any, *, escape: bool) -> str:
     if not isinstance(value, str | list | dict):
         return text
     if escape:
-        text = _CSV_CONTROLS.sub(lambda hit: f"\\x{ord(hit[0]):02x}", text)
+        text = _CSV_CONTROLS.sub(_spelled, text)
         if text.startswith(FORMULA_STARTS):
             text = f"'{text}"
     if not text or _CSV_QUOTED.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def _spelled(hit: re.Match[str]) -> str:
+    code = ord(hit[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def inert_markdown(text: str) -> str:
@@ -236,11 +257,8 @@ def inert_markdown(text: str) -> str:
 def _md(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
     from analytics.render import UNKNOWN
 
-    def right(kind: pa.DataType) -> bool:
-        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
     heads = [inert_markdown(name) for name in _names(batches.schema)]
-    rules = ["---:" if right(field.type) else "---" for field in batches.schema]
+    rules = ["---:" if _is_number(field.type) else "---" for field in batches.schema]
     to.write(f"| {' | '.join(heads)} |\n| {' | '.join(rules)} |\n".encode("utf-8", "backslashreplace"))
     count = 0
     for columns in _batches(batches):
@@ -248,6 +266,31 @@ def _md(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
             cells = [UNKNOWN if value is None else inert_markdown(scalar(value)) for value in row]
             to.write(f"| {' | '.join(cells)} |\n".encode("utf-8", "backslashreplace"))
             count += 1
+    return count
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _html(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
+    """A page with one table. Text is escaped, and the page's own policy forbids scripts, requests and forms."""
+    from html import escape
+
+    from analytics.render import UNKNOWN, visible
+
+    kinds = [' class="n"' if _is_number(field.type) else "" for field in batches.schema]
+    names = [escape(visible(name)) for name in _names(batches.schema)]
+    head = "".join(f"<th{kind}>{name}" for kind, name in zip(kinds, names, strict=True))
+    to.write(f"{_HTML_HEAD}<thead><tr>{head}\n<tbody>\n".encode("utf-8", "backslashreplace"))
+    count = 0
+    for columns in _batches(batches):
+        for row in zip(*columns, strict=True):
+            cells = (UNKNOWN if value is None else escape(visible(scalar(value))) for value in row)
+            line = "".join(f"<td{kind}>{cell}" for kind, cell in zip(kinds, cells, strict=True))
+            to.write(f"<tr>{line}\n".encode("utf-8", "backslashreplace"))
+            count += 1
+    to.write(b"</table>\n")
     return count
 
 

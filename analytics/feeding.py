@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analytics import columns, reading
+from analytics import columns, key_lines, reading
 from analytics.blocks import Decoded, LineDecoder, Refused
 from analytics.lines import Ints, Lines
 from analytics.redact import Redactor
-from analytics.tally import RAW_LIMIT, Tally, key_by_line, line_hashes
+from analytics.tally import HELD_BYTES, RAW_LIMIT, Tally, kept_of, key_by_line, line_hashes
 from analytics.wires.base import Refusal
 from analytics.writing import Writers
 
@@ -135,7 +135,7 @@ class Block:
         digest = hashlib.sha256(begun)
         tally.hasher.update(begun)
         size, view = len(begun), memoryview(bytearray(1 << 20))
-        kept = begun[:RAW_LIMIT]  # as much as of any refusal, wherever in the block the line began
+        kept = begun[:HELD_BYTES]  # as much as of any refusal, wherever in the block the line began
         rest, is_terminated = b"", False
         while not is_terminated:
             try:
@@ -152,7 +152,7 @@ class Block:
             digest.update(data)
             tally.hasher.update(data)
             size += len(data)
-            kept += data[: RAW_LIMIT - len(kept)]
+            kept += data[: HELD_BYTES - len(kept)]
         detail = f"{size} bytes, the limit is {self.max_line_bytes}"
         tally.line += 1
         tally.refused_lines += 1
@@ -182,9 +182,16 @@ class Block:
             return
         tail = bytes(self.buffer[cut:filled])
         tally.pending_bytes = len(tail)
-        tally.tail, tally.tail_redactions = (
-            self.redactor.text(tail[:RAW_LIMIT]) if self.redactor else (tail[:RAW_LIMIT], 0)
-        )
+        if self.redactor is None:
+            tally.tail = tail[:RAW_LIMIT]
+            return
+        clean = key_lines.part(tail)[1]
+        if clean is not None:  # it could be part of a key; the lines before it tell
+            self.flush()
+        if clean is not None and tally.is_inside_key:
+            tally.tail, tally.tail_redactions = clean, 1
+        else:
+            tally.tail, tally.tail_redactions = kept_of(tail, self.redactor)
 
     def _segment(self, tally: Tally, start: int, end: int, *, is_terminated: bool) -> None:
         """Note whole lines of a source; the newline that ends an unterminated last line is ours, not the source's."""
@@ -213,6 +220,8 @@ class Block:
             lines = lines.split(parted)
             bounds = self._bounds(lines, segments)
             decoded = decoder.decode(lines, lines.texts(kept), bounds[:-1], contexts)
+        if self.redactor is not None:
+            self._hide_keys(decoder, lines, decoded, segments, bounds, end)
         spans = []
         for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
             spans.append(Span(segment.tally, segment.tally.line + 1, first, last))
@@ -222,6 +231,23 @@ class Block:
         self.emit(decoder, lines, decoded, spans, lines.starts + np.repeat(shifts, np.diff(bounds)), lent)
         if lent is not None:
             self.buffer = self.writers.buffer(self.size + 1)
+
+    def _hide_keys(
+        self, decoder: LineDecoder, lines: Lines, decoded: Decoded, segments: list[Segment], bounds: list[int], end: int
+    ) -> None:
+        """Private keys over several lines of plain text, also over the end of a block."""
+        is_none = not decoded.may_hold_secrets or self.buffer.find(key_lines.HEADER, 0, end) < 0
+        if is_none and not any(segment.tally.is_inside_key for segment in segments):
+            return
+        kept: dict[int, bytes] = {}
+        for segment, first, last in zip(segments, bounds, bounds[1:], strict=False):
+            tally = segment.tally
+            found, tally.is_inside_key = key_lines.find(
+                self.buffer, lines, first, last, is_inside=tally.is_inside_key
+            )  # fmt: skip
+            kept |= found
+        if kept:
+            decoder.hide(decoded, kept)
 
     @staticmethod
     def _bounds(lines: Lines, segments: list[Segment]) -> list[int]:
@@ -313,5 +339,6 @@ def with_run(one: Refused, decoded: Decoded, spans: list[Span], placed: list[col
         i = near - place.first
         is_near = 0 <= i < place.rows.n and span.first <= decoded.index[near] < span.last
         if is_near and i not in place.rows.refused:
-            return Refused(one.index, replace(one.refusal, run_id=place.rows.value("run_id", i)), one.line)
+            refusal = replace(one.refusal, run_id=place.rows.value("run_id", i))
+            return Refused(one.index, refusal, one.line, one.kept)
     return one

@@ -7,13 +7,13 @@ from typing import Literal, get_args
 
 from analytics.errors import UsageError
 
-Format = Literal["table", "json", "jsonl", "csv", "parquet", "md"]
+Format = Literal["table", "json", "jsonl", "csv", "parquet", "md", "html"]
 Formulas = Literal["escape", "raw"]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 SUFFIXES: dict[str, Format] = {
     ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".md": "md",
-    ".txt": "table",
+    ".html": "html", ".txt": "table",
 }  # fmt: skip
 
 

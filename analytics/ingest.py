@@ -21,9 +21,10 @@ from analytics.errors import UsageError
 from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
-from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
+from analytics.ledger import NOTHING_HERE, Ledger, Row, hide_secrets, source_table
 from analytics.originals import Original
 from analytics.planning import Copy, Plan, Task, plan
+from analytics.redact import Redactor
 from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
 from analytics.worker import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, FileRecord, ReadTask, Result, Settings
@@ -122,6 +123,7 @@ class _Run:
         self.ledger = ledger
         self.numbers = itertools.count(1)
         self.originals: dict[str, Original | None] = {copy.copy_of: None for copy in todo.copies}
+        self.redactor = Redactor() if settings.redact else None
         self.unread: set[str] = set()  # sources that keep their rows, since what was to replace them could not be read
         self.total = sum(task.found.size for task in todo.read)
         files = [task for task in todo.read if task.found.kind == "file"]
@@ -267,6 +269,8 @@ class _Run:
         files = []
         number = next(self.numbers)
         for wire, group in rows.items():
+            if self.redactor is not None:
+                hide_secrets(group, self.redactor)
             relative = data_path("source", wire, self.settings.ingest_id, number)
             with parquet_writer(self.store.root / relative, "source", level=3) as writer:
                 writer.write_table(source_table(group))

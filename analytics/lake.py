@@ -65,7 +65,7 @@ class Store:
     @contextmanager
     def lock(self, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
         """Only one writer at a time; see `lakefiles.lock`. Take it, then work on `latest()`."""
-        with lakefiles.lock(self.root, on_wait=on_wait):
+        with lakefiles.lock(self.root, on_wait=on_wait, shared=self.settings.shared):
             yield
 
     @contextmanager
@@ -146,7 +146,11 @@ class Store:
         """
         store = self.latest()
         if store._stale_texts() and os.access(self.root, os.W_OK):  # noqa: SLF001
-            with suppress(CannotWrite), lakefiles.lock(self.root, wait=False) as is_ours, self.private():
+            with (
+                suppress(CannotWrite),
+                lakefiles.lock(self.root, wait=False, shared=self.settings.shared) as is_ours,
+                self.private(),
+            ):
                 if is_ours:
                     store = self.latest()
                     store._publish()  # noqa: SLF001
@@ -269,7 +273,7 @@ def _create(root: Path, *, shared: bool) -> None:
             raise LakeError.foreign(root, seen)
         with private(shared=shared):
             root.mkdir(parents=True, exist_ok=True)
-            with lakefiles.lock(root):
+            with lakefiles.lock(root, shared=shared):
                 if _has_version(root):
                     return
                 settings = Settings(SCHEMA_VERSION, lakefiles.runlake_version(), shared=shared)

@@ -222,7 +222,9 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 @contextmanager
-def lock(root: Path, *, on_wait: Callable[[str], None] | None = None, wait: bool = True) -> Iterator[bool]:
+def lock(
+    root: Path, *, on_wait: Callable[[str], None] | None = None, wait: bool = True, shared: bool = False
+) -> Iterator[bool]:
     """One writer per lake. The kernel releases the lock when its holder ends, however it ends.
 
     The thread that holds it may take it again. If somebody else holds it, `on_wait` gets one sentence; with
@@ -233,7 +235,7 @@ def lock(root: Path, *, on_wait: Callable[[str], None] | None = None, wait: bool
         handle, depth = _held[key]
         _held[key] = (handle, depth + 1)
     else:
-        got = _acquire(root / ".lock", on_wait, wait=wait)
+        got = _acquire(root / ".lock", on_wait, wait=wait, mode=0o666 if shared else 0o600)
         if got is None:
             yield False
             return
@@ -249,10 +251,10 @@ def lock(root: Path, *, on_wait: Callable[[str], None] | None = None, wait: bool
             os.close(handle)
 
 
-def _acquire(path: Path, on_wait: Callable[[str], None] | None, *, wait: bool) -> int | None:
+def _acquire(path: Path, on_wait: Callable[[str], None] | None, *, wait: bool, mode: int) -> int | None:
     while True:
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         except OSError as error:
             raise CannotWrite.from_os("open the lock", path, error) from error
         try:

@@ -21,6 +21,7 @@ import xxhash
 
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile
+from analytics.redact import Redactor
 from analytics.schema import arrow_schema
 
 Row = dict[str, Any]  # a ledger row: every column of schema.SOURCE, `wire` included
@@ -134,6 +135,17 @@ class Ledger:
             row |= {"revision": row["revision"] + 1, "ingest_id": ingest_id, "last_seen": now}
             rows[row["wire"]].append(row | dict(changes[source]))
         return rows
+
+
+def hide_secrets(rows: list[Row], redactor: Redactor) -> None:
+    """Ledger rows whose path (or reason, which may quote the source) has a secret in it keep it no longer.
+
+    The source is known again by its id; only whether it is still on disk cannot be asked any more.
+    """
+    for name in ("path", "status_reason"):
+        suspects = redactor.suspects(pa.array([row.get(name) for row in rows], pa.string()))
+        for at in () if suspects is None else suspects.tolist():
+            rows[at][name] = redactor.json_line(rows[at][name])[0]
 
 
 def source_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:

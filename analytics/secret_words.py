@@ -23,6 +23,18 @@ JSON_KEY_ANCHORS = (
     "pik", "piK", "rivate", "ccess", "PASS", "SECRET", "TOKEN", "CREDENTIAL", "AUTHORIZATION", "API", "PRIVATE",
     "ACCESS",
 )  # fmt: skip
+# Names in small letters (or camelCase) that a text assigns to: their endings.
+LOWER_NAME = (
+    r"(?:[pP]ass(?:[wW]ord|wd|[pP]hrase)|(?:[pP]rivate|[sS]ecret|[aA]ccess)[_-]?[kK]ey|[sS]ecret|[tT]oken"
+    r"|[aA]pi[_-]?[kK]ey)"
+)
+LOWER_NAME_SCAN = (
+    r"(?:ssword|ssWord|sswd|ssphrase|ssPhrase|ecret|oken|pi_[kK]ey|pi-[kK]ey|pi[kK]ey"
+    r"|(?:rivate|ecret|ccess)[_-]?[kK]ey)"
+)
+LOWER_NAME_ANCHORS = (
+    "ssword", "ssWord", "sswd", "ssphrase", "ssPhrase", "ecret", "oken", "pi_", "pi-", "pik", "piK", "rivate", "ccess",
+)  # fmt: skip
 _SECRET_KEY = re.compile(rf"(?:(?:[pPsStTcCaA])(?:{_KEY_ENDINGS[0]})|{_KEY_ENDINGS[1]})\Z")
 _SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|AUTHORIZATION")
 
@@ -47,13 +59,18 @@ _NOT_A_SECRET = frozenset((
 # fmt: on
 _CREDENTIAL_SOURCE = re.compile(r"api-key:[a-z_-]+\Z")
 _PLACEHOLDER = re.compile(
-    r"\$\{?[A-Za-z_]\w*\}?\Z|\$[({]|%\w+%\Z|%[sd(]|\{[\w.{} -]*\}\Z|<.*>\Z|\[REDACTED|[*.xX_-]+\Z|your[-_ ]",
+    r"\$\{?[A-Za-z_]\w*\}?\Z|\$[({]|%\w+%\Z|%[sd(]|\{[\w.{}! -]*\}\Z|<.*>\Z|\[REDACTED|[*.xX_-]+\Z|your[-_ ]",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?:0x[0-9a-fA-F]{1,16}|[0-9][0-9_.]*)\Z")
 _SCHEME = re.compile(r"(?:bearer|basic|token|digest|negotiate|apikey|api-key)\s+", re.IGNORECASE)
 _EXPRESSION = re.compile(r"[A-Za-z_$][\w$]{0,40}(?:(?:\.|::|->)[A-Za-z_]\w{0,30})*[(\[]")
 _DOTTED = re.compile(r"(?!eyJ)[A-Za-z_]\w{0,30}(?:\.[A-Za-z_]\w{0,30})+\Z")
+_TYPE = re.compile(
+    r"(?:u?int|[uifs]|float|str|string|char|varchar|bytes?|utf|base|sha|md|text|number)[0-9]{1,4}\Z", re.IGNORECASE
+)
+_PLACE = re.compile(r"[~./]|[a-z][a-z0-9+.-]*:|[a-z_-]+/")  # a path, a URL
+_SIGN = re.compile(r"[^\w.,:;?!*()-]")
 _DONE = re.compile(r"\[REDACTED:\w+\]\Z")
 
 
@@ -140,3 +157,33 @@ def is_assigned(match: re.Match[str], value: str) -> bool:
         return False
     is_loose = ":" in sep or " " in sep
     return not is_loose or has_digit(match, bare) or len(bare) >= 12 or re.search(r"[^\w.]", bare) is not None
+
+
+def is_assigned_lower(match: re.Match[str], value: str) -> bool:
+    """In small letters the same words are parameters, types and labels: only a value that no code or label has.
+
+    The name may begin to the left of the match; what stands there tells a page token from a secret one.
+    """
+    text, at = match.string, match.start()
+    before = re.search(r"[A-Za-z0-9_.-]*\Z", text[max(0, at - 40) : at])
+    ending = match["name"].lower()
+    name = (before[0] if before else "") + ending
+    bare = value.strip(")]}.,:;?!*`")
+    if _HARMLESS_TOKEN.search(name) or _is_done(value) or _squeeze(bare) in _squeeze(name):
+        return False
+    if _is_placeholder(value) or _is_placeholder(bare):
+        return False
+    if _PLACE.match(bare) or _DOTTED.match(bare):
+        return False
+    is_password, is_token = ending.startswith("pass"), ending.endswith("token")
+    if not has_digit(match, bare) and not (is_password and _SIGN.search(bare)):
+        return False
+    if is_token and (len(bare) < 12 or not any(char.isalpha() for char in bare)):
+        return False
+    if match["quote"] is not None:
+        return len(bare) >= (4 if is_password else 8)
+    if _EXPRESSION.match(value):
+        return False
+    if match["sep"] == "=":
+        return len(bare) >= (4 if is_password else 8)
+    return len(bare) >= 12 or (is_password and len(bare) >= 6 and _TYPE.match(bare) is None)

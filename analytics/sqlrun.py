@@ -228,7 +228,10 @@ def only_reads(sql: str, connection: duckdb.DuckDBPyConnection) -> str:
     if len(statements) > 1:
         raise UsageError(f"The text holds {len(statements)} statements. {_READS_ONLY}.")
     text: str = statements[0].query
-    kind: str = statements[0].type.name
+    try:
+        kind: str = statements[0].type.name
+    except ValueError:  # a statement that DuckDB's Python package has no name for: UPDATE EXTENSIONS
+        kind = "A statement of this kind"
     if kind == "EXPLAIN":
         prefix = _EXPLAIN.match(text)
         if prefix is None:

@@ -19,6 +19,8 @@ from analytics.redact import Redactor
 from analytics.wires.base import Context, Rows
 
 RAW_LIMIT = 1 << 20
+MARGIN_BYTES = 64 << 10  # looked at beyond a limit, so that no secret is cut in two and one half kept
+HELD_BYTES = RAW_LIMIT + MARGIN_BYTES  # of what is refused, while it is read
 MASK = 2**64 - 1
 
 
@@ -68,14 +70,16 @@ class Tally:
     pending_bytes: int = 0
     tail: bytes | None = None
     tail_redactions: int = 0  # counted again when the tail becomes a line, so kept apart
+    is_inside_key: bool = False  # the lines so far end inside a private key that stands on several lines
     skeleton: str | None = None
     hasher: Any = field(default_factory=xxhash.xxh3_128)
 
     def refuse(self, reason: str, detail: str | None, *, line: int | None, offset: int, data: bytes,
                size: int | None = None, digest: str | None = None, run_id: str | None = None,
-               seq: int | None = None, redactor: Redactor | None = None, part: int = 0) -> None:  # fmt: skip
-        """Note a refusal row; `data` is what is kept of the refused bytes."""
-        raw, count = redactor.text(data[:RAW_LIMIT]) if redactor else (data[:RAW_LIMIT], 0)
+               seq: int | None = None, redactor: Redactor | None = None, part: int = 0, kept: bytes | None = None,
+               limit: int = RAW_LIMIT) -> None:  # fmt: skip
+        """Note a refusal row; of `data` the first `limit` bytes are kept, or what `kept` says may be."""
+        raw, count = kept_of(data, redactor, limit) if kept is None else (kept, 1)
         if redactor and detail:
             detail = redactor.text(detail.encode())[0].decode("utf-8", "replace")
         if redactor and run_id:
@@ -94,7 +98,7 @@ class Tally:
         why = refused.refusal
         self.refused_lines += is_alone
         self.refuse(why.reason, why.detail, line=line, offset=offset, data=refused.line, run_id=why.run_id,
-                    seq=why.seq, redactor=redactor, part=part)  # fmt: skip
+                    seq=why.seq, redactor=redactor, part=part, kept=refused.kept)  # fmt: skip
 
     def blank(self, line: int, text: bytes) -> None:
         """Note a line of white space."""
@@ -188,10 +192,10 @@ class Tally:
     def resume_state(self) -> str:
         """JSON to read on from `offset`: the wire's state, and the newest sequence number of each run."""
         newest = {name: piece.newest_seq for name, piece in self.pieces.items() if piece.newest_seq is not None}
-        state = msgspec.json.encode(
-            {"wire": self.ctx.state, "newest_seq": newest, "tail_redactions": self.tail_redactions}
-        )
-        return state.decode()
+        state = {"wire": self.ctx.state, "newest_seq": newest, "tail_redactions": self.tail_redactions}
+        if self.is_inside_key:
+            state["is_inside_key"] = True
+        return msgspec.json.encode(state).decode()
 
     def row(self) -> dict[str, Any]:
         """The source's columns that reading fills; the driver adds path, stat and revision."""
@@ -210,6 +214,14 @@ class Tally:
             "skeleton": self.skeleton, "began_at": self.began_at, "runs": pieces,
             "resume_state": self.resume_state(), "shape": self.shape,
         }  # fmt: skip
+
+
+def kept_of(data: bytes, redactor: Redactor | None, limit: int = RAW_LIMIT) -> tuple[bytes, int]:
+    """The first bytes of what is no event, redacted, and how many secrets were replaced."""
+    if redactor is None:
+        return data[:limit], 0
+    clean, count = redactor.any_bytes(data[: limit + MARGIN_BYTES])
+    return clean[:limit], count
 
 
 def distinct(line: Ints, first: int, members: Sequence[int] | range) -> int:

@@ -23,7 +23,7 @@ from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
 from analytics.lines import Lines
 from analytics.redact import Redactor
-from analytics.tally import RAW_LIMIT, Piece, Tally
+from analytics.tally import HELD_BYTES, Piece, Tally
 from analytics.wires.base import Context, DocumentError, Refusal, Sample
 from analytics.wires.lookalikes import RESEMBLED, lookalike
 from analytics.writing import Writers
@@ -128,6 +128,11 @@ class Worker:
             self.writers.refusals(tally.wire, tally.refusals)
         return Result(self.writers.close(), records)
 
+    def display(self, path: str) -> str:
+        """The path as refusals show it."""
+        text = display(path)
+        return self.redactor.json_line(text)[0] if self.redactor is not None else text
+
     def line_decoder(self, wire: str, shape: str) -> LineDecoder:
         """One decoder per wire and shape."""
         key = (wire, shape)
@@ -186,10 +191,11 @@ class Worker:
         saved = msgspec.json.decode(prior["resume_state"], type=dict[str, msgspec.Raw])
         state = decoder.wire.load_state(shape, bytes(saved["wire"]).decode())
         newest = msgspec.json.decode(saved["newest_seq"])
-        tally = Tally(task.source_id, display(task.path), wire, shape, Context(task.source_id, shape, state))
+        tally = Tally(task.source_id, self.display(task.path), wire, shape, Context(task.source_id, shape, state))
         tally.line, tally.offset, tally.hasher = prior["lines"] - (prior["pending_bytes"] > 0), offset, hasher
         for name in CARRIED:
             setattr(tally, name, prior[name])
+        tally.is_inside_key = "is_inside_key" in saved
         tally.began_at = prior.get("began_at")  # ledgers of older lakes have no such column
         tally.redactions -= msgspec.json.decode(saved["tail_redactions"])
         tally.refusal_count = prior["refusals"]
@@ -235,7 +241,7 @@ class Worker:
         record.wire = wire
         decoder = self.line_decoder(wire, shape)
         ctx = Context(task.source_id, shape, decoder.wire.new_state(shape))
-        tally = Tally(task.source_id, display(task.path), wire, shape, ctx)
+        tally = Tally(task.source_id, self.display(task.path), wire, shape, ctx)
         if shape in wires.BY_NAME[wire].documents:
             self.document(opened, record, tally, decoder, bytes(block.buffer[block.fill : filled]))
             return tally
@@ -263,13 +269,13 @@ class Worker:
                     detail: str) -> Tally:  # fmt: skip
         """The whole file is one refusal, with its bytes counted."""
         record.status, record.reason = "refused", detail
-        tally = Tally(task.source_id, display(task.path), "unknown", "", Context(task.source_id, "", None))
+        tally = Tally(task.source_id, self.display(task.path), "unknown", "", Context(task.source_id, "", None))
         self.refuse_whole(opened if head else None, tally, head, reason, detail)
         return tally
 
     def refuse_whole(self, opened: reading.Opened | None, tally: Tally, begun: bytes, reason: str, detail: str) -> None:
         """One refusal for all bytes of a file: those that were read, and what else `opened` has; its first are kept."""
-        digest, size, kept = hashlib.sha256(begun), len(begun), begun[:RAW_LIMIT]
+        digest, size, kept = hashlib.sha256(begun), len(begun), begun[:HELD_BYTES]
         tally.hasher.update(begun)
         view = memoryview(bytearray(1 << 20))
         while opened is not None:
@@ -285,7 +291,7 @@ class Worker:
             digest.update(view[:got])
             tally.hasher.update(view[:got])
             size += got
-            kept += bytes(view[: min(got, RAW_LIMIT - len(kept))])
+            kept += bytes(view[: min(got, HELD_BYTES - len(kept))])
         tally.offset = size
         tally.refuse(reason, detail, line=None, offset=0, data=kept, size=size, digest=digest.hexdigest(),
                      redactor=self.redactor)  # fmt: skip
@@ -312,8 +318,8 @@ class Worker:
             except (DocumentError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 problem, detail = "document_malformed", str(error)
         if problem:
-            record.status, record.reason = "refused", detail
             self.refuse_whole(opened if broken is None else None, tally, whole, problem, detail)
+            record.status, record.reason = "refused", tally.refusals[-1]["detail"]
             return
         tally.hasher.update(whole)
         tally.offset, tally.has_bom = len(whole), shift > 0

@@ -74,7 +74,21 @@ SECRETS: list[tuple[str, str, str, str]] = [
     ("secret_assignment", 'os.environ["APP_SECRET"] = "', made(14), '"'),
     ("secret_assignment", 'const SERVICE_TOKEN: &str = "', made(16), '";'),
     ("secret_assignment", "MY_AUTHORIZATION=", made(16), "\n"),
+    ("secret_assignment", "login --password=", "hunter" + "2", " now"),
+    ("secret_assignment", "host=db.example password=", "s3cr" + "et!x", " dbname=app"),
+    ("secret_assignment", "host=db.example password=", "all" + "$mall", " dbname=app"),
+    ("secret_assignment", "user: plume\npassword: ", "hunter" + "22", "\nport: 5432"),
+    ("secret_assignment", "spring.datasource.password=", made(9), "\n"),
+    ("secret_assignment", "GET https://host.example/x?token=", made(24), "&page=2"),
+    ("secret_assignment", "grant_type=x&client_secret=", made(20), "&scope=y"),
+    ("secret_assignment", "{'api_key': '", made(20), "', 'n': 1}"),
+    ("secret_assignment", "const apiKey = '", made(20), "';"),
+    ("secret_assignment", "os.environ['db_password'] = '", "hunter" + "2", "'"),
+    ("secret_assignment", "X-Vault-Token: ", made(26), "\r\n"),
+    ("secret_assignment", "aws_secret_access_key = ", made(40, ALNUM + "+"), "\n"),
 ]
+# A patch lists the lines of a key one by one; each with the sign of its change.
+LISTED = [pem("RSA "), pem("", 3), pem("OPENSSH ", end=False), pem("EC ", 1)]
 KEYS = [
     "password", "Password", "PASSWORD", "db_password", "passwd", "passphrase", "secret", "client_secret",
     "clientSecret", "api_key", "apikey", "api-key", "apiKey", "X-API-Key", "API_KEY", "access_token", "accessToken",
@@ -140,6 +154,51 @@ def test_a_torn_value_goes_to_where_the_outer_string_ends():
     redacted, count = REDACTOR.json_line(json.dumps({"partial": inner, "b": 2}))
     assert (json.loads(redacted), count) == ({"partial": '{"api_key": "[REDACTED:json_key]', "b": 2}, 1)
     assert REDACTOR.text(b'{"seq":1,"token":"' + made(12).encode()) == (b'{"seq":1,"token":"[REDACTED:json_key]', 1)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("sign", ["", "+", "-", " "])
+@pytest.mark.parametrize("key", LISTED)
+def test_a_key_whose_lines_are_a_list_of_strings(key, sign, depth):
+    line = nested({"lines": ["@@ -1 +1 @@", *(sign + text for text in key.split("\n")), sign + "it ends here"]}, depth)
+    redacted, count = REDACTOR.json_line(line)
+    end = [sign + key.split("\n")[-1]] if "END" in key else []
+    kept = unnested(redacted, depth)["lines"]
+    assert kept == ["@@ -1 +1 @@", sign + "[REDACTED:private_key]", *end, sign + "it ends here"]
+    assert count == 1
+    assert REDACTOR.json_line(redacted) == (redacted, 0)
+    assert suspected(line) == {0}
+
+
+@pytest.mark.parametrize("sign", ["+", "-", " ", "> "])
+def test_a_key_in_a_patch(sign):
+    line = json.dumps({"text": "@@\n" + "\n".join(sign + text for text in pem().split("\n")) + "\n" + sign + "behind"})
+    redacted, count = REDACTOR.json_line(line)
+    assert (json.loads(redacted)["text"], count) == (f"@@\n{sign}[REDACTED:private_key]\n{sign}behind", 1)
+
+
+def test_a_header_alone_takes_nothing_with_it():
+    head = pem().split("\n")[0]
+    for harmless in ({"a": head, "b": 1}, {head: "x", made(30): 2}, [head, "words", made(30)], [head, {made(30): "x"}]):
+        line = json.dumps(harmless)
+        assert REDACTOR.json_line(line) == (line, 0)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_other_encodings_are_looked_through(encoding):
+    secret = "gh" + "p_" + made(36)
+    text = f"é the token is {secret}, so\nit is\n"
+    redacted, count = REDACTOR.any_bytes(text.encode(encoding))
+    assert (redacted, count) == (text.replace(secret, "[REDACTED:github_token]").encode(encoding), 1)
+    assert REDACTOR.any_bytes(redacted) == (redacted, 0)
+    harmless = "nothing\0 here".encode(encoding)
+    assert REDACTOR.any_bytes(harmless + b"\0") == (harmless + b"\0", 0)
+
+
+def test_a_secret_with_nuls_in_it_goes():
+    secret = "gh" + "p_" + made(36)
+    raw = b'{"text":"' + b"\0".join(secret[at : at + 7].encode() for at in range(0, len(secret), 7)) + b'"}\xff'
+    assert REDACTOR.any_bytes(raw) == (b'{"text":"[REDACTED:github_token]"}\xff', 1)
 
 
 def test_a_bearer_value_under_a_secret_key_keeps_the_word():
@@ -242,6 +301,7 @@ def test_any_bytes_are_taken(before, text, after):
         "sk-", "sk-a-", "sk-" + "ant-", "sk-a1b2c3d4e5-", 'token":"', '"token":"', '\\"token\\":\\"', '"token":"<', "://a:",
         "://", "-----BEGIN " + "PRIVATE" + " KEY-----", "-----BEGIN " + "PRIVATE" + " KEY-----\\n" + "A" * 30, "-----",
         "TOKEN=", 'TOKEN="', 'TOKEN=\\"a', 'TOKEN=\\"TOKEN=\\\\\\"', "TOKEN: a", "TOKEN_", "A", "Bearer ", "Bearer a",
+        "sk-sk_", "eyJ.", "://a:b:", "password=", "password: '", "apiKey", "-----BEGIN " + "PRIVATE" + ' KEY-----","',
         "authorization: ", "Authorization: Basic ", "gh" + "p_", "\\", '\\"', '"a":"', "1 ", "AK" + "IA", "xox" + "b-",
     ],
 )  # fmt: skip
@@ -250,5 +310,5 @@ def test_time_is_linear_in_the_line(unit):
     anchors = " ".join(rule.anchors[0] for rule in RULES)
     line = json.dumps({"text": anchors})[:-2] + unit * (400_000 // len(unit))
     started = time.process_time()
-    REDACTOR.json_line(line)
+    REDACTOR.any_bytes(line.encode())
     assert time.process_time() - started < 8

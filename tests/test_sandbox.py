@@ -6,11 +6,13 @@ import hashlib
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from handmade import events, make_lake, source
 
+from analytics import sqlfiles
 from analytics.api import open_lake
 from analytics.cli import run
 from analytics.errors import RunlakeError, UsageError
@@ -43,6 +45,16 @@ READS = [
     "SELECT 1; -- the end",
     "/* first */ SELECT 'COPY (SELECT 1) TO ''x''' AS text",
     "SELECT 1 AS copy, 2 AS attach",
+    "SELECT 1;;",
+    ";SELECT 1",
+    "SELECT $$; COPY x TO 'y'$$ AS text",
+    "SELECT 1 -- ; ATTACH ':memory:' AS m",
+    "FROM (SHOW TABLES)",
+    "FROM (DESCRIBE events)",
+    "FROM (SUMMARIZE events)",
+    "FROM (PIVOT events ON kind IN ('usage') USING count(*))",
+    "SHOW ALL TABLES",
+    "FROM duckdb_variables()",
 ]
 
 # {lake}: the lake's folder; {file}: one of its Parquet files; {out}: a path outside that must not come to be
@@ -115,8 +127,63 @@ WRITES_AND_SETTINGS = [
     "SELECT 1; SELECT 2",
     "SELECT 1; COPY (SELECT 1) TO '{file}'",
     "SELECT 1 -- \n; ATTACH ':memory:' AS m",
+    "SELECT 1 /* ; */; /* */ COPY (SELECT 1) TO '{file}'",
+    "SELECT 1 --\r; COPY (SELECT 1) TO '{file}'",
+    "/* /* */ WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x",
+    "/* a */ -- b\n WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x",
+    "SELECT 1 UNION ALL (WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x)",
+    "SELECT list_transform([1], i -> (WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x))",
+    "PIVOT (WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x) ON a IN (1)",
+    "DESCRIBE COPY (SELECT 1) TO '{file}'",
+    "SUMMARIZE (WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x)",
+    "EXPLAIN (ANALYZE) COPY (SELECT 1) TO '{file}'",
+    "EXPLAIN EXPLAIN ANALYZE COPY (SELECT 1) TO '{file}'",
+    "COPY events FROM '{outside}'",
+    "COPY FROM DATABASE memory TO memory",
+    "EXPORT DATABASE '{lake}/copy' (FORMAT parquet)",
+    "IMPORT DATABASE '/etc'",
+    "CREATE VIEW v AS FROM read_text('/etc/passwd')",
+    "CREATE OR REPLACE TEMP VIEW events AS SELECT 1",
+    "CREATE OR REPLACE TEMP MACRO f() AS TABLE FROM read_text('/etc/passwd')",
+    "CREATE FUNCTION f() AS 1",
+    "CREATE SCHEMA s",
+    "CREATE SEQUENCE s",
+    "CREATE TYPE t AS ENUM ('a')",
+    "CREATE INDEX i ON events (line)",
+    "DROP SECRET s",
+    "INSERT INTO events SELECT * FROM events",
+    "INSERT OR REPLACE INTO events VALUES (1)",
+    "ATTACH OR REPLACE ':memory:' AS m",
+    "ATTACH IF NOT EXISTS '{out}' (TYPE sqlite)",
+    "ATTACH 'http://127.0.0.1:9/x.db' AS m",
+    "DETACH DATABASE IF EXISTS m",
+    "USE memory.main",
+    "INSTALL '/etc/passwd'",
+    "LOAD httpfs",
+    "UPDATE EXTENSIONS",
+    "SET SESSION enable_external_access = true",
+    "SET allowed_paths = ['/etc/passwd']",
+    "SET threads = 1",
+    "SET VARIABLE x = 1",
+    "SET file_search_path = '/etc'",
+    "RESET memory_limit",
+    "RESET ALL",
+    "PRAGMA memory_limit = '1GB'",
+    "PRAGMA version",
+    "PRAGMA add_parquet_key('a', '0123456789112345')",
+    "PRAGMA json_execute_serialized_sql('x')",
+    "CALL query('SELECT 1')",
+    "CALL force_checkpoint()",
+    "FROM force_checkpoint()",
+    "FROM create_external_resource('x', 'y')",
+    "FROM add_grammar_extension('x')",
+    "ROLLBACK",
+    "COMMIT",
+    "DEALLOCATE p",
+    "EXPLAIN PREPARE p AS SELECT 1",
     "",
     "   -- nothing",
+    ";",
 ]
 
 READS_ELSEWHERE = [
@@ -167,6 +234,46 @@ READS_ELSEWHERE = [
     "FROM python_map_function((SELECT 1), 1)",
     "FROM sqlite_scan('{outside}', 't')",
     "FROM secret_frame",
+    "FROM 'secret_frame'",
+    "FROM query_table('secret_frame')",
+    "FROM 'file:///etc/passwd'",
+    "FROM read_parquet('file:///etc/passwd')",
+    "FROM read_parquet('file://localhost{outside}')",
+    "FROM read_parquet(['{file}', '{outside}'])",
+    "FROM read_parquet('{lake}/./../outside.parquet')",
+    "FROM read_parquet('/proc/self/cwd/../../../../../..{outside}')",
+    "FROM read_parquet('~/x.parquet')",
+    "FROM read_parquet('/tmp/*')",
+    "FROM read_parquet('{file}/../../../../outside.parquet')",
+    "FROM read_parquet('https://user:password1@127.0.0.1:9/x.parquet')",
+    "FROM read_parquet('hf://datasets/a/b.parquet')",
+    "FROM parquet_file_metadata('{outside}')",
+    "FROM parquet_full_metadata('{outside}')",
+    "FROM parquet_bloom_probe('{outside}', 'secret', 'x')",
+    "FROM read_ndjson('/etc/passwd')",
+    "FROM read_ndjson_objects('/etc/passwd')",
+    "FROM read_json_objects('/etc/passwd')",
+    "FROM read_csv('file:///etc/passwd')",
+    "FROM read_blob('{lake}/.lock')",
+    "FROM read_text('{lake}/open.sql')",
+    "FROM '{lake}/views.sql'",
+    "FROM 'http://127.0.0.1:9/x.csv'",
+    "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+    "SELECT 1 WHERE 1 IN (SELECT size FROM read_text('/etc/passwd'))",
+    "WITH a AS (FROM read_blob('/etc/passwd')) FROM a",
+    "FROM events, LATERAL (FROM read_text('/etc/passwd'))",
+    "SELECT list_transform([1], i -> (SELECT content FROM read_text('/etc/passwd')))",
+    "VALUES (getenv('HOME'))",
+    "SELECT 'HOME'.getenv()",
+    "SELECT system.main.getenv('HOME')",
+    "FROM events ORDER BY (SELECT getenv('HOME'))",
+    "EXPLAIN ANALYZE FROM read_text('/etc/passwd')",
+    "SHOW '{outside}'",
+    "FROM duckdb_logs()",
+    "FROM duckdb_extensions()",
+    "FROM duckdb_temporary_files()",
+    "FROM duckdb_external_file_cache()",
+    "FROM duckdb_prepared_statements()",
 ]
 
 
@@ -243,6 +350,36 @@ def test_the_refused_statement_is_named(place, capsys):
     assert "ATTACH is not allowed here" in said.err
     assert run(["sql", "WITH x AS (COPY (SELECT 1 AS a) TO 'y') FROM x", "--lake", str(place / "lake")]) == 2
     assert "COPY inside a query is not allowed here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sql", [*WRITES_AND_SETTINGS[:-3], *READS_ELSEWHERE])
+def test_the_command_refuses_it_too(place, capfd, sql):
+    """`runlake sql` says why on stderr, prints nothing, and leaves every file as it was."""
+    before = everything(place)
+    assert run(["sql", filled(place, sql), "--lake", str(place / "lake")]) in (1, 2)
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("Error: ")
+    assert "planted" not in said.err
+    assert "root:" not in said.err
+    assert "Traceback" not in said.err
+    assert everything(place) == before
+
+
+def test_a_comment_hides_no_statement(place, lake):
+    """Whether block comments nest or not, what is checked is what runs."""
+    before = everything(place)
+    for sql in (
+        "/* /* */ WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x -- */ FROM events",
+        "/* /* */ WITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x /* */ */ FROM events",
+        "-- a\rFROM events -- b\nWITH x AS (COPY (SELECT 1 AS a) TO '{file}') FROM x",
+    ):
+        with suppress(RunlakeError):
+            assert lake.sql(filled(place, sql)).fetchall()
+        assert everything(place) == before
+    assert not [file for file in sqlfiles.load() if "*/" in file.text], (
+        "a query in front of a user's would end a comment"
+    )
 
 
 def test_the_python_door_sees_the_callers_frames(place):

@@ -49,7 +49,7 @@ def report(
 ) -> None:
     """Prints reports. `runlake reports` lists them.
 
-    With several names, json is one object with an array per report, and csv, jsonl and parquet need -o FOLDER/.
+    With several names, json is one object with an array per report, and csv, jsonl, parquet and html need -o FOLDER/.
     """
     from analytics.api import MAIN_REPORTS
 

@@ -93,7 +93,7 @@ def _resolved(lake: Lake, given: str) -> str:
     if len(found) == 1:
         return str(found[0])
     if found:
-        raise UsageError(f"Several runs begin with {given!r}: {', '.join(found)}. Give more of the id.")
+        raise UsageError(f"Several runs begin with {given!r}: {', '.join(map(repr, found))}. Give more of the id.")
     known = [
         row[0] for row in lake.sql("SELECT run_id FROM runs ORDER BY started_at DESC NULLS LAST LIMIT 10000").fetchall()
     ]

@@ -18,7 +18,7 @@ from analytics.commands.options import FormatOption, FormulasOption, LakeOption,
 if TYPE_CHECKING:
     from analytics.api import Lake
 
-State = Literal["unchanged", "grown", "changed", "gone", "new", "elsewhere", "stream"]
+State = Literal["unchanged", "grown", "changed", "gone", "new", "elsewhere", "stream", "hidden"]
 
 _SOURCES = """
     SELECT path, wire, host, status, size_bytes, mtime_ns, inode, lines, events, refused_lines, pending_bytes, last_seen
@@ -41,8 +41,8 @@ def status(
 ) -> None:
     """What the lake holds, and what has changed on disk since.
 
-    A source is unchanged, grown, changed, gone (its rows are kept), or new; pending is an unterminated last line,
-    not yet data.
+    A source is unchanged, grown, changed, gone (its rows are kept), or new; hidden, where its path has a secret in it
+    and so is not known to the lake; pending is an unterminated last line, not yet data.
     """
     import pyarrow as pa
 
@@ -68,7 +68,7 @@ def _sums(lake: Lake, sources: list[dict[str, Any]], *, looked: bool) -> dict[st
     facts["refusals"] = sum(file.rows for file in files if file.record == "refusal")
     facts["sources"] = len(sources) - states["new"]
     facts |= {f"sources_{state}": states[state] for state in ("unchanged", "grown", "changed", "gone")}
-    facts |= {f"sources_{state}": states[state] for state in ("elsewhere", "stream") if states[state]}
+    facts |= {f"sources_{state}": states[state] for state in ("elsewhere", "stream", "hidden") if states[state]}
     facts["sources_new"] = states["new"] if looked else None
     facts["sources_skipped"] = sum(row["status"] == "skipped" for row in sources)
     facts["pending_tails"] = sum((row["pending_bytes"] or 0) > 0 for row in sources)
@@ -80,15 +80,20 @@ def _sums(lake: Lake, sources: list[dict[str, Any]], *, looked: bool) -> dict[st
 def _states(lake: Lake, paths: Iterable[str]) -> list[dict[str, Any]]:
     """Every source of the ledger with its state on disk, then what the paths have beside."""
     from analytics.discover import discover
+    from analytics.redact import Redactor
 
     rows: list[dict[str, Any]] = lake.sql(_SOURCES).to_arrow_table().to_pylist()
     here = platform.node()
     for row in rows:
         row["state"] = _state(row, here)
     known = {row["path"] for row in rows}
+    hidden = Redactor() if any(row["state"] == "hidden" for row in rows) else None
     missing = dict.fromkeys(rows[0] if rows else ("path", "wire", "status", "lines", "events", "refused_lines"))
     blank = missing | {"pending_bytes": None, "last_seen": None, "state": "new"}
-    return rows + [blank | {"path": one.display} for one in discover(paths).found if one.display not in known]
+    new = [one.display for one in discover(paths).found if one.display not in known]
+    if hidden is not None:
+        new = [path for path in new if hidden.json_line(path)[0] not in known]
+    return rows + [blank | {"path": path} for path in new]
 
 
 def _state(row: dict[str, Any], here: str) -> State:
@@ -98,6 +103,8 @@ def _state(row: dict[str, Any], here: str) -> State:
         return "elsewhere"
     if not row["path"].startswith("/"):
         return "stream"
+    if "[REDACTED:" in row["path"]:
+        return "hidden"
     try:
         seen = os.stat(_real(row["path"]))
     except OSError:
