@@ -14,18 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from analytics.discover import Discovery, Problem, discover
-from analytics.engines.local import Pool
 from analytics.errors import UsageError
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
 from analytics.ledger import NOTHING_HERE, Ledger, Row, source_table
+from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
-from analytics.worker import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, FileRecord, ReadTask, Result, Settings
+
+if TYPE_CHECKING:
+    from analytics.engines.local import Pool
+    from analytics.worker import FileRecord, ReadTask, Result, Settings
 
 TASK_BYTES = 96 << 20
 TASK_FILES = 2_000
@@ -105,14 +108,17 @@ def ingest(
         report = IngestReport(store.version, ingest_id)
         ledger = Ledger.load(store)
         todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
-        settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
-        run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
         if not todo.is_empty:
+            from analytics.worker import Settings  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
+
+            settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
+            run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
             if not redact:
                 run.store = run.store.mark_unredacted()
             with store.private():
                 run.go()
-        _close(report, discovery, todo, run.store)
+            store = run.store
+        _close(report, discovery, todo, store)
     report.seconds = time.monotonic() - started
     return report
 
@@ -152,6 +158,8 @@ class _Run:
 
     def go(self) -> None:
         """All batches; the last one also says what changed without being read."""
+        from analytics.engines.local import Pool  # noqa: PLC0415 (the same)
+
         batches = list(_batches(self.todo.read)) or [[]]
         with Pool(self.jobs, self.settings) as pool:
             for number, batch in enumerate(batches, 1):
@@ -300,6 +308,8 @@ class _Run:
 
 
 def _read_task(task: Task) -> ReadTask:
+    from analytics.worker import ReadTask  # noqa: PLC0415 (the same)
+
     return ReadTask(task.found.path, task.source_id, task.prior if task.kind == "grown" else None)
 
 

@@ -114,7 +114,7 @@ class Lab:
 
     def lines(self):
         """Per path the payloads in the lake, in order; what the lake says every file holds."""
-        paths = {row["source_id"]: row for row in self.ledger().frame.iter_rows(named=True)}
+        paths = {row["source_id"]: row for row in self.ledger().rows()}
         events = pl.concat([pl.read_parquet(p, hive_partitioning=False) for p in self.store.files("event")])
         held = {}
         ordered = events.sort("source_id", "line").select("source_id", "line", "payload")
@@ -125,7 +125,7 @@ class Lab:
         return {name: [payload for _, payload in lines] for name, lines in held.items()}
 
     def states(self):
-        return {os.path.basename(row["path"]): row["status"] for row in self.ledger().frame.iter_rows(named=True)}
+        return {os.path.basename(row["path"]): row["status"] for row in self.ledger().rows()}
 
 
 @pytest.fixture
@@ -472,7 +472,7 @@ def test_a_hundred_thousand_known_sources_cost_seconds(lab):
 def check_held(lab):
     """Each file on disk is held whole: by its own rows, or by those of the source it is a copy of."""
     held = lab.lines()
-    rows = {row["path"]: row for row in lab.ledger().frame.iter_rows(named=True)}
+    rows = {row["path"]: row for row in lab.ledger().rows()}
     names = {row["source_id"]: os.path.basename(path) for path, row in rows.items()}
     for path in lab.sources.iterdir():
         content = path.read_bytes().decode()
