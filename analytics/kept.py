@@ -9,7 +9,6 @@ should see all it builds on, to leave out columns and rows it does not want.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analytics.relations import INLINED, Relation

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
 from analytics import lakefiles, sqlfiles
 from analytics.deltalog import read_log
 from analytics.errors import LakeError, QueryFileError, RunlakeError

@@ -10,11 +10,10 @@ import platform
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -71,8 +70,7 @@ def _is_there(path: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the ledger says of a source at a glance, and where its row stands."""
 
     source_id: str
@@ -103,7 +101,7 @@ class Ledger:
             for place, keys in enumerate(zip(*columns, strict=True)):
                 before = self.known.get(keys[0])
                 if before is None or keys[1] >= before.revision:
-                    self.known[keys[0]] = Known(*keys, file.wire, number, place)
+                    self.known[keys[0]] = Known._make((*keys, file.wire, number, place))
         self._light = cache(self._read_light)
 
     @classmethod

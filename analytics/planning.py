@@ -246,15 +246,12 @@ class _Planner:
         """Sources under a listed folder, or named themselves, that are not on disk any more. Their rows stay."""
         roots = tuple(display(root).rstrip("/") + "/" for root in discovery.listed)
         missing = {display(path) for path in discovery.missing}
-        if not roots and not missing:
-            return
         for source, known in self.ledger.known.items():
             if source in self.here or known.host != self.ledger.host or known.status == "gone":
                 continue
             change = self.plan.changes.get(source, {})
             is_below = known.path in missing or known.path.startswith(roots)
-            found = {"source_id": source, "host": known.host, "path": known.path}
-            if not is_below or "status" in change or path_on_disk(found, must_exist=False) is None:
+            if not is_below or "status" in change or path_on_disk(known._asdict(), must_exist=False) is None:
                 continue
             self.plan.gone.append(known.path)
             self.plan.changes[source] = change | {"status": "gone", "status_reason": f"was {known.status}"}

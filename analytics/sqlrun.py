@@ -121,7 +121,8 @@ class Session:
             return self._cursor(filters).sql(f"SELECT unnest({_list(self._relations)}) AS name ORDER BY name")
         words = words_of(sql)
         try:
-            made = self._with_tables(sql, words, filters) if self._keep else self._with_views(sql, words, filters)
+            answer = self._with_views if self._keep == "nothing" else self._with_tables
+            made = answer(sql, words, filters)
         except duckdb.CatalogException as error:
             raise self._no_relation(error) from error
         except duckdb.Error as error:

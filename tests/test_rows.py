@@ -25,7 +25,9 @@ EDGES = """
         (1, 'b', 1e22::DOUBLE, true, TIMESTAMPTZ '0044-03-15 (BC) 00:00:00Z', ['a'], 0),
         (1, 'b', 0.1::DOUBLE, true, TIMESTAMPTZ '1969-12-31 23:59:59.5Z', ['a'], 0)
     ) AS t(n, s, f, b, seen_at, l, small)
-    SELECT *, CASE n WHEN 1 THEN DATE '2026-09-01' WHEN 0 THEN DATE '0001-01-01' END AS day, n AS n, seen_at AS "a ""quoted"" name", CAST(s AS VARCHAR) AS "#1"
+    SELECT
+        *, CASE n WHEN 1 THEN DATE '2026-09-01' WHEN 0 THEN DATE '0001-01-01' END AS day,
+        n AS n, seen_at AS "a ""quoted"" name", CAST(s AS VARCHAR) AS "#1"
 """
 
 
@@ -64,7 +66,8 @@ def test_times_beyond_the_calendar_are_told_apart():
 
 def test_types_that_python_would_round_go_through_arrow():
     """An interval of a month is 30 days to Python, a huge sum may leave 64 bits, a day may be infinite."""
-    query = "SELECT INTERVAL 1 MONTH AS i, 1267650600228229401496703205376::HUGEINT AS h, 'a\\xFF'::BLOB AS raw, 0.10::DECIMAL(5, 2) AS d"
+    query = "SELECT INTERVAL 1 MONTH AS i, 1267650600228229401496703205376::HUGEINT AS h,"
+    query += " 'a\\xFF'::BLOB AS raw, 0.10::DECIMAL(5, 2) AS d"
     direct, arrow = both(connect().sql(query), "csv")
     assert direct == arrow == (1, b"i,h,raw,d\nP1M,1267650600228229401496703205376,a\\xff,0.10\n")
 
