@@ -1,4 +1,4 @@
-"""What a command loads and writes before it answers. `benchmarks/startup.py` has the seconds, which tell of machines."""
+"""What a command loads and writes before it answers; `benchmarks/startup.py` has the seconds, a thing of machines."""
 
 from __future__ import annotations
 
