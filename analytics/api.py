@@ -17,8 +17,10 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from analytics import sqlfiles
 from analytics.errors import UsageError
 from analytics.formats import Format
+from analytics.kept import worth_keeping
 from analytics.lake import Store
-from analytics.sqlrun import Filters, Session, relations
+from analytics.relations import relations
+from analytics.sqlrun import Filters, Session
 from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
@@ -48,21 +50,26 @@ When = str | date | datetime
 
 
 def open_lake(
-    path: str | os.PathLike[str] = "lake", *, create: bool = False, version: int | None = None, sandboxed: bool = False
-) -> Lake:
-    """The lake at `path`. `create` makes one that is not there; `version` pins an older version of it."""
+    path: str | os.PathLike[str] = "lake", *, create: bool = False, version: int | None = None,
+    sandboxed: bool = False, one_by_one: bool = False,
+) -> Lake:  # fmt: skip
+    """The lake at `path`. `create` makes one that is not there; `version` pins an older version of it.
+
+    `one_by_one`: you read each answer to its end before you begin the next; answers with the same filters then share
+    what they build on.
+    """
     store = Store.open(path, create=create, version=version)
     if version is None:
         store = store.refresh()
-    return Lake(store, sandboxed=sandboxed)
+    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one)
 
 
 class Lake:
     """One version of a lake. `ingest` moves the object on to the version it made; nothing else does."""
 
-    def __init__(self, store: Store, *, sandboxed: bool = False) -> None:
+    def __init__(self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False) -> None:
         self.store = store
-        self._sandboxed = sandboxed
+        self._sandboxed, self._one_by_one = sandboxed, one_by_one
         self._session: Session | None = None
 
     def __repr__(self) -> str:
@@ -77,6 +84,11 @@ class Lake:
     def version(self) -> int:
         """The version every answer comes from."""
         return self.store.version
+
+    @property
+    def has_few_events(self) -> bool:
+        """True: any answer about this version fits in memory."""
+        return worth_keeping(self.store) != "nothing"
 
     @property
     def tables(self) -> list[str]:
@@ -213,7 +225,7 @@ class Lake:
 
     def _open(self) -> Session:
         if self._session is None:
-            self._session = Session(self.store, sandboxed=self._sandboxed)
+            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
         return self._session
 
     def _move(self, store: Store) -> None:

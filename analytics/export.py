@@ -3,26 +3,27 @@
 Data formats carry what the relation holds: NULL stays null, integers and decimals stay exact, times are ISO 8601.
 Text from the streams is hostile until shown otherwise, so what a viewer would act on comes out spelled out.
 """
-# ruff: noqa: PLC0415 — pyarrow.parquet and rich cost 60 ms; they are imported by the one format that needs them
+# ruff: noqa: PLC0415 — Arrow, pyarrow.parquet and rich are imported by the formats and rows that need them
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
-
-import pyarrow as pa
+from typing import IO, TYPE_CHECKING, Any
 
 from analytics.errors import RunlakeError, UsageError
 from analytics.formats import Format, Formulas
-from analytics.values import ENCODER, plain, scalar, values
+from analytics.rows import NUMBERS, Rows, rows_of
+from analytics.values import as_json, plain, scalar
 
-BATCH_ROWS = 8192
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 # what turns the direction of text around, or is a line's end to some: U+061C, 200E, 200F, 2028 to 202E, 2066 to 2069
 _JSON_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\x7f|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
@@ -53,16 +54,6 @@ class Options:
     formulas: Formulas = "escape"
 
 
-def reader(rows: Any) -> pa.RecordBatchReader:
-    """A stream of Arrow batches from a DuckDB relation, an Arrow table or a reader."""
-    if isinstance(rows, pa.RecordBatchReader):
-        return rows
-    if isinstance(rows, pa.Table):
-        return rows.to_reader(max_chunksize=BATCH_ROWS)
-    made: pa.RecordBatchReader = rows.to_arrow_reader(BATCH_ROWS)
-    return made
-
-
 @contextmanager
 def sink(out: Path | None) -> Iterator[IO[bytes]]:
     """Where bytes go: stdout, or a file beside `out` that takes its name once everything is written."""
@@ -89,25 +80,31 @@ def sink(out: Path | None) -> Iterator[IO[bytes]]:
             partial.unlink()
 
 
-def write(rows: Any, options: Options, to: IO[bytes], *, note: Callable[[str], None] | None = None) -> int:
-    """Writes all rows in the wanted format; the number of rows."""
-    batches = reader(rows)
+def write(
+    rows: Any, options: Options, to: IO[bytes], *, note: Callable[[str], None] | None = None, are_few: bool = False
+) -> int:
+    """Writes all rows in the wanted format; the number of rows. `are_few`: all may stand in memory (a relation's)."""
     if options.format == "parquet":
-        return _parquet(batches, to)
+        from analytics.arrowrows import reader
+
+        return _parquet(reader(rows), to)
+    made = rows_of(rows, are_few=are_few)
     if options.format == "json":
-        return _json(batches, to)
+        return _json(made, to)
     if options.format == "jsonl":
-        return _jsonl(batches, to)
+        return _jsonl(made, to)
     if options.format == "csv":
-        return _csv(batches, to, options.formulas)
+        return _csv(made, to, options.formulas)
     if options.format == "md":
-        return _md(batches, to)
+        return _md(made, to)
     if options.format == "html":
-        return _html(batches, to)
-    return _table(batches, to, note)
+        return _html(made, to)
+    return _table(made, to, note)
 
 
-def write_folder(rows: Mapping[str, Any], folder: Path, options: Options) -> Iterator[tuple[Path, int]]:
+def write_folder(
+    rows: Mapping[str, Any], folder: Path, options: Options, *, are_few: bool = False
+) -> Iterator[tuple[Path, int]]:
     """One file per relation, named after it; each is told, with its number of rows, when it is there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,20 +113,14 @@ def write_folder(rows: Mapping[str, Any], folder: Path, options: Options) -> Ite
     for name, relation in rows.items():
         file = folder / f"{name}.{options.format}"
         with sink(file) as to:
-            count = write(relation, options, to)
+            count = write(relation, options, to, are_few=are_few)
         yield file, count
 
 
-def _batches(batches: pa.RecordBatchReader) -> Iterator[list[list[Any]]]:
-    for batch in batches:
-        if batch.num_rows:
-            yield [values(column) for column in batch.columns]
-
-
-def _names(schema: pa.Schema) -> list[str]:
+def _names(given: Iterable[str]) -> list[str]:
     """Column names, told apart where a query gives one name twice (JSON would drop all but the last)."""
     names: list[str] = []
-    for name in schema.names:
+    for name in given:
         unique, count = name, 1
         while unique in names:
             unique, count = f"{name}_{count}", count + 1
@@ -137,10 +128,10 @@ def _names(schema: pa.Schema) -> list[str]:
     return names
 
 
-def _objects(batches: pa.RecordBatchReader) -> Iterator[list[bytes]]:
-    names = _names(batches.schema)
-    for columns in _batches(batches):
-        yield [_inert_json(ENCODER.encode(dict(zip(names, row, strict=True)))) for row in zip(*columns, strict=True)]
+def _objects(rows: Rows) -> Iterator[list[bytes]]:
+    names = _names(field.name for field in rows.fields)
+    for columns in rows.batches:
+        yield [_inert_json(as_json(dict(zip(names, row, strict=True)))) for row in zip(*columns, strict=True)]
 
 
 def _inert_json(text: bytes) -> bytes:
@@ -150,29 +141,30 @@ def _inert_json(text: bytes) -> bytes:
     return _JSON_CONTROLS.sub(lambda hit: b"\\u%04x" % ord(hit[0].decode()), text)
 
 
-def _json(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
+def _json(rows: Rows, to: IO[bytes]) -> int:
     count = 0
     to.write(b"[")
-    for objects in _objects(batches):
+    for objects in _objects(rows):
         to.write((b",\n" if count else b"\n") + b",\n".join(objects))
         count += len(objects)
     to.write(b"\n]\n" if count else b"]\n")
     return count
 
 
-def _jsonl(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
+def _jsonl(rows: Rows, to: IO[bytes]) -> int:
     count = 0
-    for objects in _objects(batches):
+    for objects in _objects(rows):
         to.write(b"\n".join(objects) + b"\n")
         count += len(objects)
     return count
 
 
 def _parquet(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = pa.schema(
-        [field.with_name(name) for field, name in zip(batches.schema, _names(batches.schema), strict=True)]
+        [field.with_name(name) for field, name in zip(batches.schema, _names(batches.schema.names), strict=True)]
     )
     storable = pa.schema([field.with_type(_storable(field.type)) for field in schema])
     count = 0
@@ -186,6 +178,8 @@ def _parquet(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
 
 def _chunks(batches: pa.RecordBatchReader, rows: int = 65_536) -> Iterator[pa.Table]:
     """Batches gathered into row groups worth having."""
+    import pyarrow as pa
+
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -200,21 +194,25 @@ def _chunks(batches: pa.RecordBatchReader, rows: int = 65_536) -> Iterator[pa.Ta
 
 def _storable(kind: pa.DataType) -> pa.DataType:
     """The type itself, but for what Parquet cannot hold: intervals become ISO text, an untyped NULL becomes text."""
+    import pyarrow as pa
+
     return pa.string() if pa.types.is_interval(kind) or pa.types.is_null(kind) else kind
 
 
 def _stored(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    import pyarrow as pa
+
     if pa.types.is_interval(column.type):
         return pa.array([plain(value) for value in column.to_pylist()], kind)
     return column.cast(kind) if column.type != kind else column
 
 
-def _csv(batches: pa.RecordBatchReader, to: IO[bytes], formulas: Formulas) -> int:
+def _csv(rows: Rows, to: IO[bytes], formulas: Formulas) -> int:
     escape = formulas == "escape"
-    names = (_csv_cell(name, escape=escape) for name in _names(batches.schema))
+    names = (_csv_cell(name, escape=escape) for name in _names(field.name for field in rows.fields))
     to.write((",".join(names) + "\n").encode())
     count = 0
-    for columns in _batches(batches):
+    for columns in rows.batches:
         cells = [[_csv_cell(value, escape=escape) for value in column] for column in columns]
         lines = [",".join(row) for row in zip(*cells, strict=True)]
         to.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
@@ -254,14 +252,14 @@ def inert_markdown(text: str) -> str:
     return re.sub(r"(?i)\bwww\.", lambda hit: hit[0][:-1] + "&#46;", text)
 
 
-def _md(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
+def _md(rows: Rows, to: IO[bytes]) -> int:
     from analytics.render import UNKNOWN
 
-    heads = [inert_markdown(name) for name in _names(batches.schema)]
-    rules = ["---:" if _is_number(field.type) else "---" for field in batches.schema]
+    heads = [inert_markdown(name) for name in _names(field.name for field in rows.fields)]
+    rules = ["---:" if field.kind in NUMBERS else "---" for field in rows.fields]
     to.write(f"| {' | '.join(heads)} |\n| {' | '.join(rules)} |\n".encode("utf-8", "backslashreplace"))
     count = 0
-    for columns in _batches(batches):
+    for columns in rows.batches:
         for row in zip(*columns, strict=True):
             cells = [UNKNOWN if value is None else inert_markdown(scalar(value)) for value in row]
             to.write(f"| {' | '.join(cells)} |\n".encode("utf-8", "backslashreplace"))
@@ -269,22 +267,18 @@ def _md(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
     return count
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _html(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
+def _html(rows: Rows, to: IO[bytes]) -> int:
     """A page with one table. Text is escaped, and the page's own policy forbids scripts, requests and forms."""
     from html import escape
 
     from analytics.render import UNKNOWN, visible
 
-    kinds = [' class="n"' if _is_number(field.type) else "" for field in batches.schema]
-    names = [escape(visible(name)) for name in _names(batches.schema)]
+    kinds = [' class="n"' if field.kind in NUMBERS else "" for field in rows.fields]
+    names = [escape(visible(name)) for name in _names(field.name for field in rows.fields)]
     head = "".join(f"<th{kind}>{name}" for kind, name in zip(kinds, names, strict=True))
     to.write(f"{_HTML_HEAD}<thead><tr>{head}\n<tbody>\n".encode("utf-8", "backslashreplace"))
     count = 0
-    for columns in _batches(batches):
+    for columns in rows.batches:
         for row in zip(*columns, strict=True):
             cells = (UNKNOWN if value is None else escape(visible(scalar(value))) for value in row)
             line = "".join(f"<td{kind}>{cell}" for kind, cell in zip(kinds, cells, strict=True))
@@ -294,20 +288,20 @@ def _html(batches: pa.RecordBatchReader, to: IO[bytes]) -> int:
     return count
 
 
-def _table(batches: pa.RecordBatchReader, to: IO[bytes], note: Callable[[str], None] | None) -> int:
+def _table(rows: Rows, to: IO[bytes], note: Callable[[str], None] | None) -> int:
     from analytics.render import table
 
     count = 0
 
-    def rows() -> Iterator[Sequence[Any]]:
+    def counted() -> Iterator[Sequence[Any]]:
         nonlocal count
-        for columns in _batches(batches):
+        for columns in rows.batches:
             for row in zip(*columns, strict=True):
                 count += 1
                 yield row
 
     width, colour = terminal(to)
-    for line in table(batches.schema, rows(), width=width, colour=colour, note=note):
+    for line in table(rows.fields, counted(), width=width, colour=colour, note=note):
         to.write((line + "\n").encode("utf-8", "backslashreplace"))
     return count
 

@@ -13,21 +13,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytics.discover import Discovery, Problem, discover
-from analytics.engines.local import Pool
 from analytics.errors import UsageError
 from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
 from analytics.ledger import NOTHING_HERE, Ledger, Row, hide_secrets, source_table
+from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.originals import Original
 from analytics.planning import Copy, Plan, Task, plan
-from analytics.redact import Redactor
 from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
-from analytics.worker import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO, FileRecord, ReadTask, Result, Settings
+
+if TYPE_CHECKING:
+    from analytics.engines.local import Pool
+    from analytics.worker import FileRecord, ReadTask, Result, Settings
 
 TASK_BYTES = 96 << 20
 TASK_FILES = 2_000
@@ -82,16 +84,19 @@ def ingest(
         report = IngestReport(store.version, ingest_id)
         ledger = Ledger.load(store)
         todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
-        settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
-        run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
         if todo.is_empty:
-            run.store = store.refresh()
+            store = store.refresh()
         else:
+            from analytics.worker import Settings  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
+
+            settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
+            run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
             with store.writing():
                 if not redact:
                     run.store = run.store.mark_unredacted()
                 run.go()
-        _close(report, discovery, todo, run.store)
+            store = run.store
+        _close(report, discovery, todo, store)
     report.seconds = time.monotonic() - started
     return report
 
@@ -123,6 +128,8 @@ class _Run:
         self.ledger = ledger
         self.numbers = itertools.count(1)
         self.originals: dict[str, Original | None] = {copy.copy_of: None for copy in todo.copies}
+        from analytics.redact import Redactor  # noqa: PLC0415 (the same)
+
         self.redactor = Redactor() if settings.redact else None
         self.unread: set[str] = set()  # sources that keep their rows, since what was to replace them could not be read
         self.total = sum(task.found.size for task in todo.read)
@@ -132,6 +139,8 @@ class _Run:
 
     def go(self) -> None:
         """All batches; the last one also says what changed without being read."""
+        from analytics.engines.local import Pool  # noqa: PLC0415 (the same)
+
         batches = list(_batches(self.todo.read)) or [[]]
         with Pool(self.jobs, self.settings) as pool:
             for number, batch in enumerate(batches, 1):
@@ -290,6 +299,8 @@ class _Run:
 
 
 def _read_task(task: Task) -> ReadTask:
+    from analytics.worker import ReadTask  # noqa: PLC0415 (the same)
+
     return ReadTask(task.found.path, task.source_id, task.prior if task.kind == "grown" else None)
 
 

@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
-
-from analytics import compaction, lakefiles, sqlfiles, vacuum
+from analytics import lakefiles, sqlfiles
+from analytics.deltalog import read_log
 from analytics.errors import CannotWrite, LakeError, QueryFileError
 from analytics.lakefiles import EMPTY_WIRE, WrittenFile, private, write_text, writing
 from analytics.lakesettings import Settings, read_settings, read_text
-from analytics.schema import RECORDS, SCHEMA_VERSION, Record, table_schema
+from analytics.schema import RECORDS, SCHEMA_VERSION, Record
 
-_PARTITIONS = ["record", "wire"]
-_TABLE_CONFIG = {"delta.enableExpiredLogCleanup": "false"}  # the history of a lake is part of its content
+if TYPE_CHECKING:
+    from analytics import compaction
+
 _OWN_NAMES = {".lock", "runlake.json", "open.sql", "views.sql", "_delta_log", *(f"record={name}" for name in RECORDS)}
 
 
@@ -57,6 +51,11 @@ class Store:
     def files(self, record: Record, wire: str | None = None) -> list[str]:
         """Absolute paths of this version's files of one record kind, in the order the rows came in. Never empty."""
         return [str(self.root / f.relative) for f in self.all_files if _is_of(f, record, wire)]
+
+    def extent(self, *records: Record) -> tuple[int, int]:
+        """Rows and bytes of this version's files of some record kinds."""
+        files = [file for file in self.all_files if file.record in records]
+        return sum(file.rows for file in files), sum(file.size_bytes for file in files)
 
     def latest(self) -> Store:
         """The newest version."""
@@ -99,44 +98,16 @@ class Store:
         Batches of one ingest are numbered from 1 upwards. `is_new_data=False`: the rows are the same (compaction).
         """
         with self.lock(), self.private():
-            table = _table(self.root)
-            done = table.transaction_version(ingest_id)
-            if (added or removed) and (done is None or done < batch):
+            if added or removed:
+                from analytics import commits  # noqa: PLC0415 (the same)
+
                 facts = {"ingest_id": ingest_id, "batch": batch, "note": note}
-                self._transact(table, list(added), set(removed), facts, is_new_data=is_new_data)
+                commits.commit(
+                    self.root, list(added), set(removed), facts, is_new_data=is_new_data, shared=self.settings.shared
+                )
             store = self.latest()
             store._publish()  # noqa: SLF001 (same class)
         return store
-
-    def _transact(
-        self, table: DeltaTable, added: list[WrittenFile], removed: set[str], facts: dict[str, Any], *,
-        is_new_data: bool,
-    ) -> None:  # fmt: skip
-        live = {f.relative: f for f in _files_of(table)}
-        for relative in sorted(removed):
-            if relative not in live:
-                raise LakeError.conflict(self.root, relative)
-        now = int(time.time() * 1000)
-        actions: list[AddAction | RemoveAction] = []
-        for file in added:
-            if (file.record, file.wire) != lakefiles.partition_of(file.relative) or file.relative in live:
-                raise LakeError.misfit(file.relative, "it is in the lake already, or in another partition than it says")
-            stats = lakefiles.delta_stats(self.root, file)
-            actions.append(AddAction(file.relative, file.size_bytes, _parts(file), now, is_new_data, stats))
-        gone = [live[relative] for relative in sorted(removed)]
-        actions += [RemoveAction(f.relative, is_new_data, now, f.size_bytes, _parts(f)) for f in gone]
-        facts |= {"runlake_version": lakefiles.runlake_version()} | _tally(added, "added") | _tally(gone, "removed")
-        key = Transaction(facts["ingest_id"], facts["batch"])
-        properties = CommitProperties(custom_metadata={"runlake": facts}, app_transactions=[key])
-        try:
-            lakefiles.make_durable(self.root, added, shared=self.settings.shared)
-            table.create_write_transaction(
-                actions, "append", Schema.from_arrow(table_schema()), _PARTITIONS, commit_properties=properties
-            )
-        except DeltaError as error:
-            raise LakeError.not_committed(self.root, str(error)) from error
-        except OSError as error:
-            raise CannotWrite.from_os("commit to", self.root, error) from error
 
     def refresh(self) -> Store:
         """The newest version, with open.sql and views.sql made to fit: after a move, a kill, or an upgrade.
@@ -181,26 +152,18 @@ class Store:
 
     def history(self) -> list[dict[str, Any]]:
         """One row per version, newest first: when, why, by which ingest, and what was added and removed."""
-        rows = []
-        counts = [f"{what}_{did}" for did in ("added", "removed") for what in ("files", "bytes", *_ROW_NAMES.values())]
-        for entry in _table(self.root).history():
-            facts = entry.get("runlake") or {}
-            row = {
-                "version": entry["version"],
-                "committed_at": datetime.fromtimestamp(entry["timestamp"] / 1000, UTC),
-                "note": facts.get("note", entry.get("operation")),
-                "ingest_id": facts.get("ingest_id"),
-                "runlake_version": facts.get("runlake_version"),
-            }
-            rows.append(row | {name: facts.get(name) for name in counts})
-        return rows
+        from analytics import commits  # noqa: PLC0415 (readers of rows need no Delta library)
+
+        return commits.history(self.root)
 
     def compact(
-        self, target_bytes: int = compaction.TARGET_BYTES, *, on_progress: Callable[[str, int], None] | None = None
+        self, target_bytes: int | None = None, *, on_progress: Callable[[str, int], None] | None = None
     ) -> tuple[Store, compaction.Saved]:
         """Few large files out of many small ones, the rows of a source together and in line order; see `compaction`."""
+        from analytics import compaction  # noqa: PLC0415 (what only reads does not rewrite)
+
         with self.lock(), self.writing():
-            return compaction.compact(self.latest(), target_bytes, on_progress)
+            return compaction.compact(self.latest(), target_bytes or compaction.TARGET_BYTES, on_progress)
 
     def replace_sources(
         self, source_ids: Collection[str], ingest_id: str, *, first_number: int = 90_000
@@ -209,32 +172,24 @@ class Store:
 
         Call it under the lock on `latest()`. Numbers of the copies begin at `first_number`.
         """
+        from analytics import compaction  # noqa: PLC0415 (the same)
+
         with self.private(), writing(self.root):
             return compaction.without_sources(self, frozenset(source_ids), ingest_id, first_number)
 
     def vacuum_orphans(self) -> list[str]:
         """Deletes the data files that no version references: what killed writers left. Gives their paths."""
+        from analytics import vacuum  # noqa: PLC0415 (the same)
+
         with self.lock(), writing(self.root):
             return vacuum.vacuum_orphans(self.latest())
 
     def vacuum_replaced(self, retention_hours: float = 168.0) -> list[str]:
         """Deletes the files that left the newest version longer ago; older versions with them become unreadable."""
+        from analytics import vacuum  # noqa: PLC0415 (the same)
+
         with self.lock(), writing(self.root):
             return vacuum.vacuum_replaced(self.latest(), retention_hours)
-
-
-_ROW_NAMES: dict[Record, str] = {"event": "events", "refusal": "refusals", "source": "sources"}
-
-
-def _tally(files: Collection[WrittenFile], did: str) -> dict[str, int]:
-    counts = {f"files_{did}": len(files), f"bytes_{did}": sum(f.size_bytes for f in files)}
-    for name, word in _ROW_NAMES.items():
-        counts[f"{word}_{did}"] = sum(f.rows for f in files if f.record == name)
-    return counts
-
-
-def _parts(file: WrittenFile) -> dict[str, str | None]:
-    return {"record": file.record, "wire": file.wire}
 
 
 def _is_of(file: WrittenFile, record: Record, wire: str | None) -> bool:
@@ -278,38 +233,12 @@ def _create(root: Path, *, shared: bool) -> None:
                     return
                 settings = Settings(SCHEMA_VERSION, lakefiles.runlake_version(), shared=shared)
                 write_text(root / "runlake.json", settings.text)
-                _create_table(root)
+                from analytics import commits  # noqa: PLC0415 (the same)
+
+                commits.create(root)
                 _load(root, None)._publish()  # noqa: SLF001
     except OSError as error:
         raise CannotWrite.from_os("make a lake at", root, error) from error
-
-
-def _create_table(root: Path) -> None:
-    actions = []
-    for record in RECORDS:
-        relative = f"record={record}/wire={EMPTY_WIRE}/00000000.parquet"
-        lakefiles.parquet_writer(root / relative, record).close()
-        file = lakefiles.describe(root, relative)
-        stats = lakefiles.delta_stats(root, file)
-        now = int(time.time() * 1000)
-        actions.append(AddAction(relative, file.size_bytes, _parts(file), now, True, stats))  # noqa: FBT003
-    try:
-        create_table_with_add_actions(
-            str(root), Schema.from_arrow(table_schema()), actions, partition_by=_PARTITIONS, name="runlake",
-            configuration=_TABLE_CONFIG,
-            commit_properties=CommitProperties(custom_metadata={"runlake": {"note": "new lake"}}),
-        )  # fmt: skip
-    except DeltaError as error:
-        raise LakeError.not_committed(root, str(error)) from error
-
-
-def _table(root: Path, version: int | None = None) -> DeltaTable:
-    try:
-        return DeltaTable(str(root), version=version)
-    except TableNotFoundError:
-        raise LakeError.foreign(root, [entry.name for entry in os.scandir(root)]) from None
-    except DeltaError as error:
-        raise LakeError.damaged(root, str(error).splitlines()[0]) from error
 
 
 def _load(root: Path, version: int | None) -> Store:
@@ -317,24 +246,15 @@ def _load(root: Path, version: int | None) -> Store:
         seen = [entry.name for entry in os.scandir(root)] if root.is_dir() else []
         raise LakeError.unfinished(root) if seen and _are_own(seen) else LakeError.foreign(root, seen)
     settings = read_settings(root)
-    if version is not None:
-        newest = _table(root).version()
-        if not 0 <= version <= newest:
-            raise LakeError.no_version(root, version, newest)
-    table = _table(root, version)
-    files = _files_of(table)
+    read = read_log(root, version)
+    if read is None:
+        from analytics import commits  # noqa: PLC0415 (a log that needs the Delta library)
+
+        read = commits.read_table(root, version)
+    found, files = read
     lost = [file.relative for file in files if lakefiles.size_of(root / file.relative) != file.size_bytes]
     if lost and version is not None:
         raise LakeError.vacuumed(root, version, len(lost))
     if lost:
         raise LakeError.files_lost(root, lost)
-    return Store(root, table.version(), files, settings)
-
-
-def _files_of(table: DeltaTable) -> tuple[WrittenFile, ...]:
-    actions = pa.table(table.get_add_actions(flatten=True)).select(
-        ["path", "partition.record", "partition.wire", "num_records", "size_bytes"]
-    )
-    rows = zip(*(column.to_pylist() for column in actions.columns), strict=True)
-    files = [WrittenFile(unquote(path), *rest) for path, *rest in rows]
-    return tuple(sorted(files, key=lambda f: (f.order_key, f.relative)))
+    return Store(root, found, files, settings)

@@ -10,22 +10,21 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from analytics.errors import CannotWrite, LakeError
 from analytics.schema import Record, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 EMPTY_WIRE = "none"  # the partition of the zero-row files: never a wire, since no row stands in it
 ROW_GROUP_ROWS = 65_536
@@ -55,6 +54,8 @@ class WrittenFile:
 @cache
 def runlake_version() -> str:
     """The installed version of runlake; the look-up takes 0.4 ms, and each source asks."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 (15 ms)
+
     try:
         return version("runlake")
     except PackageNotFoundError:
@@ -63,7 +64,7 @@ def runlake_version() -> str:
 
 def new_ingest_id() -> str:
     """A new name for an ingest; names sort by time."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z-{secrets.token_hex(3)}"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z-{os.urandom(3).hex()}"
 
 
 def data_path(record: Record, wire: str, ingest_id: str, number: int, *, in_place_of: str | None = None) -> str:
@@ -92,6 +93,8 @@ def parquet_writer(path: Path, record: Record, *, level: int = 3, schema: pa.Sch
 
     `schema`: the same columns in other Arrow types that give the same Parquet types.
     """
+    import pyarrow.parquet as pq  # noqa: PLC0415 (0.15 s; who only reads reports needs none)
+
     schema = schema or arrow_schema(record)
     unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", *_RISING}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,6 +109,8 @@ def parquet_writer(path: Path, record: Record, *, level: int = 3, schema: pa.Sch
 
 def describe(root: Path, relative: str) -> WrittenFile:
     """What a finished data file holds, from its footer."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 (the same)
+
     record, wire = partition_of(relative)
     path = root / relative
     return WrittenFile(relative, record, wire, pq.read_metadata(path).num_rows, path.stat().st_size)
@@ -130,6 +135,9 @@ def partition_of(relative: str) -> tuple[Record, str]:
 
 def delta_stats(root: Path, file: WrittenFile) -> str:
     """Delta's statistics of a file, and on the way the proof that the file is what it is said to be."""
+    import pyarrow as pa  # noqa: PLC0415 (the same)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     path = root / file.relative
     try:
         footer = pq.read_metadata(path)
@@ -194,7 +202,7 @@ def writing(root: Path) -> Iterator[None]:
 
 def write_text(path: Path, text: str) -> None:
     """Replaces a small file so that a reader sees the old text or the new one, never a part."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(3)}.tmp")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(3).hex()}.tmp")
     try:
         with beside.open("w", encoding="utf-8") as file:
             file.write(text)

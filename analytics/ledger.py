@@ -11,23 +11,26 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile
-from analytics.redact import Redactor
 from analytics.schema import arrow_schema
+
+if TYPE_CHECKING:
+    from analytics.redact import Redactor
 
 Row = dict[str, Any]  # a ledger row: every column of schema.SOURCE, `wire` included
 
 _HEAVY = ("tail", "blanks", "skeleton", "runs", "resume_state")  # read only for the few sources that need them
-_LIGHT = tuple(name for name in arrow_schema("source").names if name not in _HEAVY)
+# what tells changed sources from unchanged ones, and moved ones from vanished ones; all that an idle ingest reads
+_KEYS = ("source_id", "revision", "host", "path", "status", "copy_of", "size_bytes", "mtime_ns", "inode")
 NOTHING_HERE: Mapping[str, Any] = {
     "lines": None, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0, "blank_lines": None,
     "bytes_read": None, "pending_bytes": 0, "redactions": 0, "tail": None, "blanks": None, "skeleton": None,
@@ -70,45 +73,71 @@ def _is_there(path: str) -> bool:
     return True
 
 
+class Known(NamedTuple):
+    """What the ledger says of a source at a glance, and where its row stands."""
+
+    source_id: str
+    revision: int
+    host: str | None
+    path: str
+    status: str
+    copy_of: str | None
+    size_bytes: int | None
+    mtime_ns: int | None
+    inode: int | None
+    wire: str
+    file: int
+    place: int
+
+
 class Ledger:
     """The latest revision of every source of one version of a lake."""
 
-    def __init__(self, store: Store, frame: pl.DataFrame, host: str) -> None:
+    def __init__(self, store: Store, host: str) -> None:
         self.host = host
-        self.frame = frame
         self._root = store.root
         self._files = _source_files(store)
-        ids: list[str] = frame["source_id"].to_list()
-        self.at = {source: row for row, source in enumerate(ids)}
+        self.known: dict[str, Known] = {}
+        for number, file in enumerate(self._files):
+            table = pq.ParquetFile(self._root / file.relative).read(columns=list(_KEYS))
+            columns = [table.column(name).to_pylist() for name in _KEYS]
+            for place, keys in enumerate(zip(*columns, strict=True)):
+                before = self.known.get(keys[0])
+                if before is None or keys[1] >= before.revision:
+                    self.known[keys[0]] = Known._make((*keys, file.wire, number, place))
+        self._light = cache(self._read_light)
 
     @classmethod
     def load(cls, store: Store, *, host: str | None = None) -> Ledger:
-        """Reads the light columns of the version's ledger files."""
-        parts = []
-        for number, file in enumerate(_source_files(store)):
-            table = pq.ParquetFile(store.root / file.relative).read(columns=list(_LIGHT))
-            count = table.num_rows
-            table = table.append_column("wire", pa.array([file.wire] * count, pa.string()))
-            table = table.append_column("_file", pa.array([number] * count, pa.int32()))
-            parts.append(table.append_column("_row", pa.array(range(count), pa.int64())))
-        frame = pl.DataFrame(pl.from_arrow(pa.concat_tables(parts)))
-        newest = frame.sort("revision", "_file", "_row").unique("source_id", keep="last", maintain_order=True)
-        return cls(store, newest, host or platform.node())
+        """Reads the key columns of the version's ledger files; the others when somebody asks for a row."""
+        return cls(store, host or platform.node())
 
     def __len__(self) -> int:
-        return len(self.at)
+        return len(self.known)
 
     def row(self, source: str) -> Row | None:
         """The light columns of a source's latest revision, and its wire."""
-        at = self.at.get(source)
-        return None if at is None else self.frame.row(at, named=True)
+        known = self.known.get(source)
+        if known is None:
+            return None
+        row: Row = self._light(known.file).slice(known.place, 1).to_pylist()[0]
+        return row | {"wire": known.wire}
+
+    def rows(self, sources: Iterable[str] | None = None) -> list[Row]:
+        """Such rows of some sources, or of all."""
+        found = (self.row(source) for source in (self.known if sources is None else sources))
+        return [row for row in found if row is not None]
+
+    def _read_light(self, file: int) -> pa.Table:
+        names = [name for name in arrow_schema("source").names if name not in _HEAVY]
+        return pq.ParquetFile(self._root / self._files[file].relative).read(columns=names).combine_chunks()
 
     def whole_rows(self, sources: Collection[str]) -> dict[str, Row]:
         """Rows with the heavy columns. Times inside `runs` are microseconds, as the readers count them."""
         places: dict[int, dict[int, str]] = defaultdict(dict)
         for source in sources:
-            light = self.frame.row(self.at[source], named=True)
-            places[light["_file"]][light["_row"]] = source
+            known = self.known[source]
+            places[known.file][known.place] = source
         found: dict[str, Row] = {}
         for number, wanted in places.items():
             file = self._files[number]
@@ -120,11 +149,12 @@ class Ledger:
         """A source that is read and wholly has this (decompressed) content: for streams, known only after reading."""
         if not size:
             return None
-        same = self.frame.filter(
-            (pl.col("digest") == digest) & (pl.col("bytes_read") == size) & (pl.col("pending_bytes") == 0)
-            & (pl.col("status") == "read")
-        )  # fmt: skip
-        return str(same["source_id"][0]) if len(same) else None
+        for known in self.known.values():
+            if known.status == "read":
+                row: Row = self.row(known.source_id) or {}
+                if (row["digest"], row["bytes_read"], row["pending_bytes"]) == (digest, size, 0):
+                    return known.source_id
+        return None
 
     def restated(
         self, changes: Mapping[str, Mapping[str, Any]], *, ingest_id: str, now: datetime

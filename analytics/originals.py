@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from analytics.planning import Task
-from analytics.worker import FileRecord
+if TYPE_CHECKING:
+    from analytics.planning import Task
+    from analytics.worker import FileRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
 
-import polars as pl
-
 from analytics import wires
-from analytics.contents import is_same, originals_of, prefix_digest
 from analytics.discover import Discovery, Found, display, inode_of
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
 
@@ -107,23 +104,21 @@ class _Planner:
     def run(self, discovery: Discovery) -> Plan:
         changed: list[tuple[Found, str]] = []
         unchanged: dict[str, Found] = {}
-        light = self.ledger.frame.select("size_bytes", "mtime_ns", "inode", "status", "wire").to_dict(as_series=False)
-        sizes, times, inodes, states, names = light.values()
-        at, host = self.ledger.at, self.ledger.host
+        host = self.ledger.host
         for found in discovery.found:
             if found.kind == "stream":
                 self.plan.read.append(Task("new", found, source_id(host, found.path, self.ingest_id)))
                 continue
             source = source_id(host, found.path)
             self.here[source] = found
-            row = at.get(source)
-            if row is None:
+            known = self.ledger.known.get(source)
+            if known is None:
                 self.fresh.append((found, source, None))
-            elif (sizes[row], times[row], inodes[row]) != (found.size, found.mtime_ns, found.inode):
+            elif (known.size_bytes, known.mtime_ns, known.inode) != (found.size, found.mtime_ns, found.inode):
                 changed.append((found, source))
-            elif states[row] == "gone":
+            elif known.status == "gone":
                 self._reappeared(found, source)
-            elif self._insists(states[row], names[row]):
+            elif self._insists(known.status, known.wire):
                 self._read_again(found, source)
             else:
                 unchanged[source] = found
@@ -164,6 +159,8 @@ class _Planner:
             self.plan.read.append(Task("new", found, source, row))
 
     def _changed(self, found: Found, row: Row) -> None:
+        from analytics.contents import is_same  # noqa: PLC0415 (what did not change is not opened)
+
         source, before = row["source_id"], status_before(row)
         if before == "skipped":
             self.fresh.append((found, source, row))
@@ -199,8 +196,8 @@ class _Planner:
         """Copies of a rewritten source hold what leaves the lake; those still on disk are read themselves."""
         if not self.rewritten:
             return
-        copies = self.ledger.frame.filter(pl.col("copy_of").is_in(list(self.rewritten)))
-        for row in copies.iter_rows(named=True):
+        copies = [known.source_id for known in self.ledger.known.values() if known.copy_of in self.rewritten]
+        for row in self.ledger.rows(copies):
             source = row["source_id"]
             if status_before(row) != "copy":
                 continue
@@ -221,9 +218,9 @@ class _Planner:
         if not self.fresh:
             return
         inodes = {found.inode for found, _, _ in self.fresh}
-        origins = [row["copy_of"] for _, _, row in self.fresh if row is not None and status_before(row) == "copy"]
-        asked = self.ledger.frame.filter(pl.col("inode").is_in(list(inodes)) | pl.col("source_id").is_in(origins))
-        candidates = [row for row in asked.iter_rows(named=True) if _may_have_moved(row, self.here, self.ledger.host)]
+        origins = {row["copy_of"] for _, _, row in self.fresh if row is not None and status_before(row) == "copy"}
+        asked = [k.source_id for k in self.ledger.known.values() if k.inode in inodes or k.source_id in origins]
+        candidates = [row for row in self.ledger.rows(asked) if _may_have_moved(row, self.here, self.ledger.host)]
         rest = []
         for found, source, prior in self.fresh:
             origin = next((row for row in candidates if _is_continued_by(row, found, prior)), None)
@@ -240,31 +237,31 @@ class _Planner:
     def _point_copies(self, before: str, now: str) -> None:
         """Copies of a source that moved are copies of what it became."""
         asked = {source for _, source, _ in self.fresh}
-        for row in self.ledger.frame.filter(pl.col("copy_of") == before).iter_rows(named=True):
+        for row in self.ledger.rows([k.source_id for k in self.ledger.known.values() if k.copy_of == before]):
             source = row["source_id"]
             if status_before(row) == "copy" and source not in asked:
                 self.plan.changes[source] = self.plan.changes.get(source, {}) | {"copy_of": now}
 
     def _gone(self, discovery: Discovery) -> None:
         """Sources under a listed folder, or named themselves, that are not on disk any more. Their rows stay."""
-        roots = [display(root).rstrip("/") + "/" for root in discovery.listed]
-        missing = [display(path) for path in discovery.missing]
-        if not roots and not missing:
-            return
-        below = pl.any_horizontal(
-            pl.col("path").is_in(missing), *(pl.col("path").str.starts_with(root) for root in roots)
-        )
-        known = self.ledger.frame.filter((pl.col("host") == self.ledger.host) & (pl.col("status") != "gone") & below)
-        for row in known.iter_rows(named=True):
-            source = row["source_id"]
-            change = self.plan.changes.get(source, {})
-            if source in self.here or "status" in change or path_on_disk(row, must_exist=False) is None:
+        roots = tuple(display(root).rstrip("/") + "/" for root in discovery.listed)
+        missing = {display(path) for path in discovery.missing}
+        for source, known in self.ledger.known.items():
+            if source in self.here or known.host != self.ledger.host or known.status == "gone":
                 continue
-            self.plan.gone.append(row["path"])
-            self.plan.changes[source] = change | {"status": "gone", "status_reason": f"was {row['status']}"}
+            change = self.plan.changes.get(source, {})
+            is_below = known.path in missing or known.path.startswith(roots)
+            if not is_below or "status" in change or path_on_disk(known._asdict(), must_exist=False) is None:
+                continue
+            self.plan.gone.append(known.path)
+            self.plan.changes[source] = change | {"status": "gone", "status_reason": f"was {known.status}"}
 
     def _fresh(self) -> None:
         """New contents: each is a copy of what is known, a copy of another new one, or to be read."""
+        if not self.fresh:
+            return
+        from analytics.contents import originals_of  # noqa: PLC0415 (what did not change is not opened)
+
         known = self._known_of_size({found.size for found, _, _ in self.fresh})
         by_size: dict[int, list[tuple[Found, str, Row | None]]] = defaultdict(list)
         for one in self.fresh:
@@ -286,10 +283,10 @@ class _Planner:
         if not self.fresh or self.again:
             return by_size
         leaving = self.rewritten | self.plan.replaced
-        same = self.ledger.frame.filter(
-            pl.col("size_bytes").is_in(list(sizes)) & pl.col("digest").is_not_null() & (pl.col("pending_bytes") == 0)
-        )
-        for row in same.iter_rows(named=True):
+        same = [known.source_id for known in self.ledger.known.values() if known.size_bytes in sizes]
+        for row in self.ledger.rows(same):
+            if row["digest"] is None or row["pending_bytes"] != 0:
+                continue
             if status_before(row) == "read" and row["source_id"] not in leaving:
                 by_size[row["size_bytes"]].append(row)
         return by_size
@@ -310,6 +307,8 @@ def _content(copy: Row, original: Row) -> tuple[int, str]:
 
 
 def _is_unchanged(found: Found, row: Row) -> bool:
+    from analytics.contents import is_same  # noqa: PLC0415 (the same)
+
     return row["digest"] is not None and is_same(found.path, row["bytes_read"], row["digest"])
 
 
@@ -321,6 +320,8 @@ def _can_grow(row: Row) -> bool:
 
 
 def _begins_with(found: Found, row: Row) -> bool:
+    from analytics.contents import prefix_digest  # noqa: PLC0415 (the same)
+
     try:
         digest, size, _ = prefix_digest(found.path, row["bytes_read"])
     except OSError:

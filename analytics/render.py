@@ -15,9 +15,9 @@ from decimal import Decimal
 from itertools import chain, islice
 from typing import Any, Literal
 
-import pyarrow as pa
 from rich.cells import cell_len, set_cell_size
 
+from analytics.rows import NUMBERS, Field, Kind
 from analytics.values import scalar
 
 UNKNOWN = "–"
@@ -140,20 +140,20 @@ def cell_text(value: Any) -> str:
     return visible(scalar(value))
 
 
-def formatter(name: str, type_: pa.DataType) -> Callable[[Any], str]:
-    """How the values of one column are shown, by its name's unit and its type."""
-    numeric = pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
-    if pa.types.is_boolean(type_):
+def formatter(name: str, kind: Kind) -> Callable[[Any], str]:
+    """How the values of one column are shown, by its name's unit and its kind."""
+    numeric = kind in NUMBERS
+    if kind == "truth":
         return lambda value: "yes" if value else "no"
     if numeric and name.endswith("_usd"):
         return dollars
     if numeric and (name.endswith("_ms") or name == "ms"):
         return duration
-    if pa.types.is_integer(type_) or (pa.types.is_decimal(type_) and type_.scale == 0):
+    if kind == "integer":
         return str if name in ORDINALS else (lambda value: f"{value:,}")
     if numeric:
         return number
-    if pa.types.is_timestamp(type_):
+    if kind == "moment":
         return moment
     return cell_text
 
@@ -181,11 +181,11 @@ class _Column:
         return f"{text} open so far" if self.as_open else f"≥ {text}"
 
 
-def _columns(schema: pa.Schema) -> list[_Column]:
+def _columns(fields: Sequence[Field]) -> list[_Column]:
     """The shown columns, each with its companion; companions themselves are left out."""
-    place = {name: index for index, name in enumerate(schema.names)}
+    place = {field.name: index for index, field in enumerate(fields)}
     tied: dict[str, Companion] = {}
-    for name in schema.names:
+    for name in place:
         flag = name + LOWER_BOUND_SUFFIX
         if flag in place:
             tied[name] = Companion(flag, marks=True, as_="lower bound", columns=(name,))
@@ -196,13 +196,13 @@ def _columns(schema: pa.Schema) -> list[_Column]:
                     tied.setdefault(name, companion)
     hidden = {companion.flag for companion in tied.values()}
     shown: list[_Column] = []
-    for index, field in enumerate(schema):
+    for index, field in enumerate(fields):
         if field.name in hidden:
             continue
-        right = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
+        right = field.kind in NUMBERS
         name = visible(field.name)
-        fixed = right or pa.types.is_temporal(field.type) or pa.types.is_boolean(field.type)
-        show = formatter(field.name, field.type)
+        fixed = field.kind != "text"
+        show = formatter(field.name, field.kind)
         column = _Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
         if field.name in tied:
             companion = tied[field.name]
@@ -268,18 +268,18 @@ def _pad(text: str, column: _Column, *, last: bool) -> str:
 
 
 def table(
-    schema: pa.Schema,
+    fields: Sequence[Field],
     rows: Iterable[Sequence[Any]],
     *,
     width: int | None = None,
     colour: bool = False,
     note: Callable[[str], None] | None = None,
 ) -> Iterator[str]:
-    """The lines of a table. `rows` hold plain values in the schema's order; `width` None: as wide as it needs.
+    """The lines of a table. `rows` hold plain values in the order of the fields; `width` None: as wide as it needs.
 
     Widths come from the first rows, so that a long result streams. `note` is told of columns that did not fit.
     """
-    columns = _columns(schema)
+    columns = _columns(fields)
     stream = iter(rows)
     first = [[column.cell(row) for column in columns] for row in islice(stream, WIDTHS_FROM_ROWS)]
     natural = [max((cell_len(cells[i]) for cells in first), default=0) for i in range(len(columns))]

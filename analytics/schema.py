@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA_VERSION = 2
 
@@ -237,18 +238,18 @@ TOPICS: dict[str, str] = {
     "offered": "the tools offered", "withheld": "the tools withheld", "clock": "times", "outcome": "the run's verdict",
 }  # fmt: skip
 
-_BLANK = pa.struct([pa.field("line", pa.int64()), pa.field("text", pa.binary())])
-
 
 @cache
 def arrow_type(kind: Type) -> pa.DataType:
     """The Arrow type of a logical type. Times are microseconds UTC; counters are 64 bit."""
+    import pyarrow as pa  # noqa: PLC0415 (0.1 s, which who only asks for names need not wait for)
+
     scalars: dict[str, pa.DataType] = {
         "text": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "bytes": pa.binary(),
         "time": pa.timestamp("us", "UTC"), "texts": pa.list_(pa.string()),
     }  # fmt: skip
     if kind == "blanks":
-        return pa.list_(_BLANK)
+        return pa.list_(pa.struct([pa.field("line", pa.int64()), pa.field("text", pa.binary())]))
     if kind == "pieces":
         return pa.list_(pa.struct([pa.field(c.name, arrow_type(c.type)) for c in PIECE]))
     return scalars[kind]
@@ -257,6 +258,8 @@ def arrow_type(kind: Type) -> pa.DataType:
 @cache
 def arrow_schema(record: Record, *, with_partitions: bool = False) -> pa.Schema:
     """Schema of one record kind's Parquet files. `record` and `wire` are Hive partitions, so files leave them out."""
+    import pyarrow as pa  # noqa: PLC0415 (the same)
+
     names = [c for c in RECORDS[record] if with_partitions or c.name != "wire"]
     return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in names])
 
@@ -264,6 +267,8 @@ def arrow_schema(record: Record, *, with_partitions: bool = False) -> pa.Schema:
 @cache
 def table_schema() -> pa.Schema:
     """Schema of the Delta table: the union of all record kinds, one type per name (checked)."""
+    import pyarrow as pa  # noqa: PLC0415 (the same)
+
     types: dict[str, pa.DataType] = {"record": pa.string(), "wire": pa.string()}
     for record in RECORDS.values():
         for column in record:

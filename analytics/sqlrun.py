@@ -1,7 +1,8 @@
 """DuckDB over one pinned version of a lake: the relations of `queries/`, filters, and a sandbox for users' SQL.
 
 Only what a query names, and what that builds on, is put before it: binding every relation reads every Parquet footer
-dozens of times, binding the few that a report needs takes milliseconds.
+dozens of times, binding the few that a report needs takes milliseconds. Over a lake of few events what queries build
+on is computed once and kept (`analytics.kept`).
 
 The sandbox has two walls. The engine may open the pinned Parquet files and a private spill folder, nothing else, and
 its configuration is locked. The text may hold one statement that only reads: the engine alone lets COPY inside a WITH
@@ -11,13 +12,12 @@ overwrite those very Parquet files (seen on duckdb 2.0.1), so the syntax tree is
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import re
-import secrets
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,11 +25,11 @@ from functools import cache
 from typing import Any
 
 import duckdb
-import msgspec
 
-from analytics import sqlfiles
 from analytics.errors import RunlakeError, UsageError
+from analytics.kept import Kept, worth_keeping
 from analytics.lake import Store
+from analytics.relations import Relation, closure, composed, relations, words_of
 
 # table functions that read nothing but their arguments, the catalog, or Parquet files the engine allows
 TABLE_FUNCTIONS = frozenset({
@@ -41,15 +41,6 @@ TABLE_FUNCTIONS = frozenset({
 })  # fmt: skip
 QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
-INLINED = dict.fromkeys(("stored_events", "stored_refusals", "sources", "events", "refusals"), "NOT MATERIALIZED")
-
-_COMMENT = re.compile(r"--[^\n]*")
-_VIEW = re.compile(r"^CREATE OR REPLACE VIEW \w+ AS\s(.*?);?\s*\Z", re.DOTALL | re.MULTILINE)
-_BEGIN = re.compile(
-    r"((?:\s|--[^\n]*\n|/\*.*?\*/)*)(SELECT|FROM|VALUES|WITH(?=\s))(?:\s+(RECURSIVE\s))?", re.DOTALL | re.IGNORECASE
-)
-_TABLE = re.compile(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)")
-_WORD = re.compile(r"[a-z_][a-z0-9_]*")
 _SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
 _EXPLAIN = re.compile(r"\s*EXPLAIN(\s+ANALYZE)?(?=[\s(])(\s*\(\s*FORMAT\s+\w+\s*\))?", re.IGNORECASE)
 _READS_ONLY = (
@@ -72,33 +63,7 @@ class Filters:
         return {name: value for name, value in named.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What one file of `queries/` creates, the query inside (None: not a view), and the other relations it reads."""
-
-    text: str
-    query: str | None
-    builds_on: frozenset[str]
-
-
-@cache
-def relations() -> dict[str, Relation]:
-    """All relations by name, each after those it builds on."""
-    texts = {file.relation: file.text for file in sqlfiles.load() if file.relation is not None}
-    made = {}
-    for name, text in texts.items():
-        view = _VIEW.search(text)
-        builds_on = frozenset(set(_TABLE.findall(_COMMENT.sub(" ", text).lower())) & texts.keys() - {name})
-        made[name] = Relation(text, view[1] if view else None, builds_on)
-    return made
-
-
-def words_of(sql: str) -> set[str]:
-    """Every word of a query that could be a relation's name: rather one too many than one too few."""
-    return set(_WORD.findall(sql.lower()))
-
-
-def _shows_catalog(words: set[str], needed: set[str]) -> bool:
+def _shows_catalog(words: set[str], needed: Mapping[str, Relation]) -> bool:
     """True: the query may show relations that it does not name, so all must be there."""
     if words & {"show", "describe"}:
         return not needed or "tables" in words
@@ -106,9 +71,13 @@ def _shows_catalog(words: set[str], needed: set[str]) -> bool:
 
 
 class Session:
-    """The relations of one pinned version of a lake."""
+    """The relations of one pinned version of a lake.
 
-    def __init__(self, store: Store, *, sandboxed: bool) -> None:
+    `one_by_one`: each answer is read to its end before the next is begun, so that queries with the same filters may
+    share a connection, and with it what they build on.
+    """
+
+    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False) -> None:
         self._files = {
             "event_files": store.files("event"),
             "refusal_files": store.files("refusal"),
@@ -116,9 +85,13 @@ class Session:
         }
         self._relations = relations()
         self._made: set[str] = set()
+        self._keep = worth_keeping(store)
+        self._kept: Kept | None = None
+        self._last: tuple[Filters, Kept] | None = None
         self.sandboxed = sandboxed
+        self._one_by_one = one_by_one
         config: dict[str, Any] = {
-            "temp_directory": f"{_spill_folder()}/{secrets.token_hex(4)}",
+            "temp_directory": f"{_spill_folder()}/{os.urandom(4).hex()}",
             "memory_limit": f"{_memory_bytes() // 2 >> 20}MiB",
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -137,29 +110,66 @@ class Session:
 
     def close(self) -> None:
         """Gives memory and spill space back, once no relation of it is left."""
+        self._kept = self._last = None
         self._root.close()
 
     def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
         """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read."""
-        cursor = self._cursor(filters)
         if self.sandboxed:
             sql = only_reads(sql, self._root)
         if _SHOW_TABLES.fullmatch(sql):  # the names are known; making 90 views to list them takes 3 s
-            return cursor.sql(f"SELECT unnest({_list(self._relations)}) AS name ORDER BY name")
+            return self._cursor(filters).sql(f"SELECT unnest({_list(self._relations)}) AS name ORDER BY name")
         words = words_of(sql)
-        needed = self._needed(words)
-        composed = self._composed(sql, needed)
-        if composed is not None:
-            with suppress(duckdb.Error):  # once more with views: the error then shows the user's own lines
-                return cursor.sql(composed)
-        self._make(set(self._relations) if _shows_catalog(words, needed) else needed)
         try:
-            made: duckdb.DuckDBPyRelation | None = cursor.sql(sql)
+            answer = self._with_views if self._keep == "nothing" else self._with_tables
+            made = answer(sql, words, filters)
         except duckdb.CatalogException as error:
             raise self._no_relation(error) from error
         except duckdb.Error as error:
             raise explain(error) from error
         return self._root.sql("SELECT 1 AS done WHERE false") if made is None else made
+
+    def _with_views(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+        """The query with all it needs before it; nothing is computed yet."""
+        cursor, needed = self._cursor(filters), closure(words)
+        text = composed(sql, needed)
+        if text is not None:
+            with suppress(duckdb.Error):  # once more with views: the error then shows the user's own lines
+                return cursor.sql(text)
+        self._make(set(self._relations) if _shows_catalog(words, needed) else needed.keys())
+        return cursor.sql(sql)
+
+    def _with_tables(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+        """The query with what it names before it, and what that builds on computed and kept."""
+        cursor, kept = self._kept_for(filters or Filters())
+        try:
+            named = {name.lower() for name in cursor.get_table_names(sql)}
+        except duckdb.Error:  # not for us to explain: it fails once more below, or it is no query
+            named = words
+        needed = closure(named)
+        if _shows_catalog(words, needed):
+            kept.make(self._relations)
+            return cursor.sql(sql)
+        last = needed.keys() - {name for relation in needed.values() for name in relation.builds_on}
+        kept.make({name: relation for name, relation in needed.items() if name not in last})
+        text = composed(sql, {name: needed[name] for name in needed if name in last and name not in kept.made})
+        if text is not None:
+            with suppress(duckdb.Error):  # once more without WITH: the error then shows the user's own lines
+                return cursor.sql(text)
+        kept.make(needed)
+        return cursor.sql(sql)
+
+    def _kept_for(self, filters: Filters) -> tuple[duckdb.DuckDBPyConnection, Kept]:
+        """A connection that sees what is kept for these filters. What filters leave is kept by its connection alone."""
+        if filters == Filters():
+            if self._kept is None:
+                self._kept = Kept(self._cursor(None), self._keep, is_shared=True)
+            return self._cursor(None), self._kept
+        if self._one_by_one and self._last is not None and self._last[0] == filters:
+            return self._last[1].cursor, self._last[1]
+        kept = Kept(self._cursor(filters), self._keep, is_shared=False)
+        self._last = (filters, kept) if self._one_by_one else None
+        return kept.cursor, kept
 
     def _cursor(self, filters: Filters | None) -> duckdb.DuckDBPyConnection:
         """A connection of its own, since variables belong to a connection and filters must not outlive their query."""
@@ -170,43 +180,11 @@ class Session:
             cursor.execute(f"SET VARIABLE {name} = {_literal(value)}")
         return cursor
 
-    def _needed(self, words: set[str]) -> set[str]:
-        """The relations among the words, and all they build on."""
-        wanted: set[str] = set()
-        following = words & self._relations.keys()
-        while following:
-            wanted |= following
-            following = {word for name in following for word in self._relations[name].builds_on} - wanted
-        return wanted
-
-    def _composed(self, sql: str, needed: set[str]) -> str | None:
-        """The query with all it needs in front of it as WITH, or None where that cannot be.
-
-        DuckDB binds a WITH once and a view once per mention: run_metrics over a small lake takes 0.15 s this way and
-        0.55 s with views. What holds the events stays inlined: kept apart it would copy the lake into memory. What is
-        mentioned several times is computed once by our word: left to itself, DuckDB inlines it all under ORDER BY and
-        LIMIT, and plans run_metrics for two minutes.
-        """
-        begin = _BEGIN.match(sql)
-        queries = {name: relation.query for name, relation in self._relations.items() if name in needed}
-        if begin is None or not queries or None in queries.values():
-            return None
-        texts = (_COMMENT.sub("", text or "").lower() for text in (*queries.values(), sql))
-        mentions = Counter(word for text in texts for word in _WORD.findall(text))
-        parts = [
-            f"{name} AS {INLINED.get(name) or ('MATERIALIZED' if mentions[name] > 1 else '')} (\n{query}\n)"
-            for name, query in queries.items()
-        ]
-        comments, word, recursive = begin.groups(default="")
-        chain = f"WITH {recursive}" + ",\n".join(parts)
-        return f"{comments}{chain},\n{sql[begin.end() :]}" if word.upper() == "WITH" else f"{chain}\n{sql}"
-
-    def _make(self, wanted: set[str]) -> None:
+    def _make(self, wanted: Collection[str]) -> None:
         for name, relation in self._relations.items():
             if name in wanted and name not in self._made:
                 # bound when it is asked for: binding all of them takes seconds
-                text = relation.text.replace(f"VIEW {name} AS", f"VIEW {name} WITH (DEFER_BINDING) AS", 1)
-                self._cursor(None).execute(text)
+                self._cursor(None).execute(relation.as_view())
                 self._made.add(name)
 
     def _no_relation(self, error: duckdb.Error) -> RunlakeError:
@@ -249,7 +227,7 @@ def _check_tree(sql: str, connection: duckdb.DuckDBPyConnection) -> None:
     """Refuses nodes that write (COPY, INSERT, … inside a WITH) and table functions not on the list."""
     try:
         row = connection.execute("SELECT json_serialize_sql(?::VARCHAR, skip_null := true)", [sql]).fetchone()
-        tree = msgspec.json.decode(row[0]) if row else {"error": True}
+        tree = json.loads(row[0]) if row else {"error": True}
     except (duckdb.Error, RecursionError) as error:
         raise UsageError("The query cannot be checked: it nests too deep. Write it flatter.") from error
     if tree["error"]:

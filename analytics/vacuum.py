@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-import pyarrow.parquet as pq
-
 if TYPE_CHECKING:
     from analytics.lake import Store
 
@@ -63,6 +61,8 @@ def _named_by_log(root: Path) -> dict[str, float]:
                 if '"add"' in line or '"remove"' in line:
                     _note(named, json.loads(line))
     for path in (root / "_delta_log").glob("*.checkpoint*.parquet"):
+        import pyarrow.parquet as pq  # noqa: PLC0415 (0.15 s, and few logs have one)
+
         columns = ["add.path", "remove.path", "remove.deletionTimestamp"]
         for row in pq.ParquetFile(path).read(columns=columns).to_pylist():
             _note(named, row)

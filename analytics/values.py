@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
-import msgspec
-import pyarrow as pa
-
-ENCODER = msgspec.json.Encoder(decimal_format="number")
-_FAR = 2**63 - 1
+FAR = 2**63 - 1
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (without a zone, as the times counted from it)
 
 
 def iso(moment: datetime) -> str:
@@ -25,14 +23,14 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Decimal):
-        return int(value) if value.as_tuple().exponent == 0 and abs(value) < _FAR else value
+        return int(value) if value.as_tuple().exponent == 0 and abs(value) < FAR else value
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, pa.MonthDayNano):
+    if type(value).__name__ == "MonthDayNano":  # Arrow's interval
         return _interval(value.months, value.days, value.nanoseconds)
     if isinstance(value, timedelta):
         return _interval(0, value.days, (value.seconds * 1_000_000 + value.microseconds) * 1000)
@@ -51,30 +49,29 @@ def _interval(months: int, days: int, nanoseconds: int) -> str:
     return f"P{text}" if text else "PT0S"
 
 
-def values(column: pa.Array) -> list[Any]:
-    """The plain values of a column."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return values(column.dictionary_decode())
-    if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    if pa.types.is_map(kind):
-        return [None if pairs is None else plain(dict(pairs)) for pairs in column.to_pylist()]
-    try:
-        return [plain(value) for value in column.to_pylist()]
-    except (OverflowError, ValueError, pa.ArrowInvalid):
-        return [_far(value) for value in column.cast(pa.int64()).to_pylist()]
-
-
-def _far(value: int | None) -> str | None:
-    """A time outside the years 1 to 9999: infinity, or its distance from 1970."""
-    if value is None:
+def instant(micros: int | None, *, zoned: bool = True) -> str | None:
+    """Microseconds since 1970 as ISO 8601; outside the years 1 to 9999 infinity, or the distance from 1970."""
+    if micros is None:
         return None
-    if abs(value) >= _FAR:
-        return "infinity" if value > 0 else "-infinity"
-    return f"1970-01-01T00:00:00Z{value:+d}us"
+    if abs(micros) >= FAR:
+        return "infinity" if micros > 0 else "-infinity"
+    try:
+        return (_EPOCH + timedelta(microseconds=micros)).isoformat() + ("Z" if zoned else "")
+    except OverflowError:
+        return f"1970-01-01T00:00:00Z{micros:+d}us"
+
+
+@cache
+def _encoder() -> Any:
+    import msgspec  # noqa: PLC0415 (30 ms that a table need not wait for)
+
+    return msgspec.json.Encoder(decimal_format="number")
+
+
+def as_json(value: Any) -> bytes:
+    """A plain value as JSON, numbers exact."""
+    encoded: bytes = _encoder().encode(value)
+    return encoded
 
 
 def scalar(value: Any) -> str:
@@ -84,5 +81,5 @@ def scalar(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | dict):
-        return ENCODER.encode(value).decode()
+        return as_json(value).decode()
     return f"{value:f}" if isinstance(value, Decimal) else str(value)

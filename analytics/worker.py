@@ -21,6 +21,7 @@ from analytics import reading, wires
 from analytics.blocks import Decoded, LineDecoder, Payload, Refused
 from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
+from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.lines import Lines
 from analytics.redact import Redactor
 from analytics.tally import HELD_BYTES, Piece, Tally
@@ -28,9 +29,6 @@ from analytics.wires.base import Context, DocumentError, Refusal, Sample
 from analytics.wires.lookalikes import RESEMBLED, lookalike
 from analytics.writing import Writers
 
-MAX_LINE_BYTES = 32 << 20
-MAX_DOCUMENT_BYTES = 512 << 20
-MAX_RATIO = 1000
 READ_ERROR = reading.SourceDefect.reason
 NEVER = -1
 CARRIED = ("event_lines", "events", "refused_lines", "blank_lines", "redactions", "has_bom")

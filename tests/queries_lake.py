@@ -125,10 +125,14 @@ def opening(files) -> list[str]:
 
 
 class Stored:
-    """What a session of queries asks of a lake's store: the files of a record kind."""
+    """What a session of queries asks of a lake's store: the files of a record kind, and how much they hold."""
 
-    def __init__(self, by_kind: dict[str, list[str]]) -> None:
+    def __init__(self, by_kind: dict[str, list[str]], rows: int = 0) -> None:
         self.by_kind = by_kind
+        self.row_count = rows
+
+    def extent(self, *records: str) -> tuple[int, int]:
+        return self.row_count, sum(Path(file).stat().st_size for record in records for file in self.by_kind[record])
 
     def files(self, record: str) -> list[str]:
         return self.by_kind[record]
@@ -137,8 +141,8 @@ class Stored:
 class Lake:
     """The relations of queries/ over some runs, as the product asks them."""
 
-    def __init__(self, folder: Path, specs) -> None:
-        self.session = Session(Stored(write_lake(folder, specs)), sandboxed=False)
+    def __init__(self, folder: Path, specs, rows: int = 0) -> None:
+        self.session = Session(Stored(write_lake(folder, specs), rows), sandboxed=False)
 
     def rows(self, sql: str, **filters) -> list[dict]:
         found = self.session.relation(sql, Filters(**filters))

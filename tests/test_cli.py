@@ -21,6 +21,7 @@ from handmade import events, make_lake, source
 from analytics.api import MAIN_REPORTS, moment, report_list
 from analytics.cli import app, run
 from analytics.errors import UsageError
+from analytics.relations import closure, composed
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("RUNLAKE_LAKE", "COLUMNS", "NO_COLOR")}
 ENVIRONMENT |= {"PYTHONPATH": str(ROOT)}
@@ -177,9 +178,9 @@ def test_every_relation_answers_in_one_statement(sample_lake):
     """What a relation builds on is found by reading its text: a name missed would send it the slow way, or astray."""
     session = sample_lake._open()
     for name in sample_lake.tables:
-        composed = session._composed(f"FROM {name} LIMIT 3", session._needed({name}))
-        assert composed is not None
-        assert session._cursor(None).sql(composed).columns
+        text = composed(f"FROM {name} LIMIT 3", closure({name}))
+        assert text is not None
+        assert session._cursor(None).sql(text).columns
 
 
 def test_report_without_a_name_prints_the_main_ones(cli):

@@ -14,9 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.arrowrows import fields_of
 from analytics.export import Options, sink, write
 from analytics.formats import FORMATS, SUFFIXES, format_of
 from analytics.render import COMPANIONS, UNKNOWN, duration, table
+from analytics.rows import Field
 
 GOLDEN = Path(__file__).parent / "golden" / "export"
 
@@ -141,8 +143,7 @@ def test_markdown_is_inert():
 
 
 def test_lone_surrogates_do_not_stop_a_table():
-    schema = pa.schema([("t", pa.string())])
-    assert list(table(schema, [("\udcff",)]))[-1] == "\\udcff"
+    assert list(table([Field("t", "text")], [("\udcff",)]))[-1] == "\\udcff"
 
 
 def test_a_terminal_shows_how_far_to_trust_a_figure():
@@ -156,7 +157,7 @@ def test_a_terminal_shows_how_far_to_trust_a_figure():
 
 
 def test_flags_without_their_figure_stay():
-    lines = list(table(pa.schema([("is_exact", pa.bool_())]), [(False,)]))
+    lines = list(table([Field("is_exact", "truth")], [(False,)]))
     assert lines[0] == "is_exact"
     assert lines[2] == "no"
 
@@ -175,7 +176,7 @@ def test_a_table_keeps_to_the_terminal_and_cuts_no_number(width):
     rows = [tuple(row.values()) for row in relation.to_pylist()]
     rows = [tuple(str(v) if hasattr(v, "year") else v for v in row) for row in rows]
     notes = []
-    lines = list(table(relation.schema, rows, width=width, note=notes.append))
+    lines = list(table(fields_of(relation.schema), rows, width=width, note=notes.append))
     assert max(map(cell_len, lines)) <= width
     if width == 20:
         assert "more columns do not fit" in notes[0]
@@ -184,7 +185,7 @@ def test_a_table_keeps_to_the_terminal_and_cuts_no_number(width):
 
 
 def test_wide_characters_are_measured():
-    lines = list(table(pa.schema([("name", pa.string()), ("n", pa.int64())]), [("日本", 1), ("ab", 22)]))
+    lines = list(table([Field("name", "text"), Field("n", "integer")], [("日本", 1), ("ab", 22)]))
     assert lines[2] == "日本   1"
     assert lines[3] == "ab    22"
 

@@ -61,17 +61,17 @@ def report(
             'like with `runlake sql "FROM token_usage SELECT day, model, … GROUP BY ALL"`.'
         )
     grouping = by[0] if by else None
-    with opened(lake, at) as source:
+    with opened(lake, at, one_by_one=True) as source:
         filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
         rows = {name: source.report(name, grouping, where=where, **filters) for name in wanted}
         options.tell_left_out(source, **filters)
         if len(rows) == 1:
-            emit(rows[wanted[0]], output)
+            emit(rows[wanted[0]], output, are_few=source.has_few_events)
         else:
-            _emit_several(rows, output)
+            _emit_several(rows, output, are_few=source.has_few_events)
 
 
-def _emit_several(rows: dict[str, Any], output: Output) -> None:
+def _emit_several(rows: dict[str, Any], output: Output, *, are_few: bool) -> None:
     chosen = output.chosen
     if chosen in ("table", "md", "json"):
         from analytics.export import sink
@@ -83,20 +83,20 @@ def _emit_several(rows: dict[str, Any], output: Output) -> None:
                         to.write((b"{" if place == 0 else b",\n") + f'"{name}":'.encode())
                     elif place:
                         to.write(b"\n")
-                    options.emit_to(to, relation, output, title=name)
+                    options.emit_to(to, relation, output, title=name, are_few=are_few)
                 to.write(b"}\n" if chosen == "json" else b"")
         except BrokenPipeError:
             raise options.hang_up() from None
         return
     if output.out is None or output.out.suffix:
         raise UsageError(f"Several reports as {chosen} need a folder: add -o FOLDER (its files are NAME.{chosen}).")
-    _write_folder(rows, output.out, output)
+    _write_folder(rows, output.out, output, are_few=are_few)
 
 
-def _write_folder(rows: dict[str, Any], folder: Path, output: Output) -> None:
+def _write_folder(rows: dict[str, Any], folder: Path, output: Output, *, are_few: bool) -> None:
     from analytics.export import Options, write_folder
 
-    for file, count in write_folder(rows, folder, Options(output.chosen, output.formulas)):
+    for file, count in write_folder(rows, folder, Options(output.chosen, output.formulas), are_few=are_few):
         options.say(f"{file}: {count:,} rows")
 
 
@@ -135,7 +135,7 @@ def sql(
         filters = {"since": since, "until": until, "wire": wire, "run": run}
         answer = source.sql(text, **filters)
         options.tell_left_out(source, **filters)
-        emit(answer, Output(format_, out, formulas))
+        emit(answer, Output(format_, out, formulas), are_few=source.has_few_events)
 
 
 def _read(file: Path) -> str:
@@ -165,7 +165,7 @@ def runs(
         is_for_people = output.chosen in ("table", "md")
         rows = source.report("runs", where=where, **filters) if is_for_people else source.runs(where=where, **filters)
         options.tell_left_out(source, **filters)
-        emit(rows, output)
+        emit(rows, output, are_few=source.has_few_events)
 
 
 def refused(
@@ -222,7 +222,7 @@ def export(
         return
     if out is None:
         raise UsageError("Exported files need a folder: add -o FOLDER (its files are RELATION.FORMAT).")
-    with opened(lake, at) as source:
+    with opened(lake, at, one_by_one=True) as source:
         rows = {name: source.table(name, **filters) for name in names or source.exported}
         options.tell_left_out(source, **filters)
-        _write_folder(rows, out, Output(format_ or "parquet", out, formulas))
+        _write_folder(rows, out, Output(format_ or "parquet", out, formulas), are_few=source.has_few_events)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from analytics.commands.options import Output
 from analytics.render import UNKNOWN, duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PLAIN = frozenset({"version"})
 
@@ -18,6 +19,8 @@ def as_rows(facts: dict[str, Any], output: Output) -> pa.Table:
 
 
 def _row(facts: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 (only commands that print facts need it)
+
     columns: dict[str, pa.Array] = {}
     for name, value in facts.items():
         if isinstance(value, dict):
@@ -28,6 +31,8 @@ def _row(facts: dict[str, Any]) -> pa.Table:
 
 
 def _lines(facts: dict[str, Any]) -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 (the same)
+
     lines: list[tuple[str, str | int]] = []
     for name, value in facts.items():
         if isinstance(value, dict):

@@ -83,11 +83,14 @@ def lake_path(given: Path | None) -> Path:
     return given or State.lake or (Path(named) if named else DEFAULT_LAKE)
 
 
-def opened(given: Path | None, version: int | None = None, *, sandboxed: bool = True) -> Lake:
-    """The lake, for reading. The engine's own walls always stand; only the Python API goes without."""
+def opened(given: Path | None, version: int | None = None, *, one_by_one: bool = False) -> Lake:
+    """The lake, for reading. The engine's own walls always stand; only the Python API goes without.
+
+    `one_by_one`: the command reads each answer to its end before it begins the next.
+    """
     from analytics.api import open_lake
 
-    return open_lake(lake_path(given), version=version, sandboxed=sandboxed)
+    return open_lake(lake_path(given), version=version, sandboxed=True, one_by_one=one_by_one)
 
 
 def say(text: str) -> None:
@@ -105,19 +108,22 @@ def tell_left_out(source: Lake, **filters: Any) -> None:
             say(told)
 
 
-def emit(rows: Any, output: Output, *, title: str | None = None) -> int:
-    """Writes rows where the switches say; the number of rows. `title` stands above them in table and md."""
+def emit(rows: Any, output: Output, *, title: str | None = None, are_few: bool = False) -> int:
+    """Writes rows where the switches say; the number of rows. `title` stands above them in table and md.
+
+    `are_few`: the rows of the relation may stand in memory all at once.
+    """
     from analytics.export import sink
 
     guard_terminal(output)
     try:
         with sink(output.out) as to:
-            return emit_to(to, rows, output, title=title)
+            return emit_to(to, rows, output, title=title, are_few=are_few)
     except BrokenPipeError:
         raise hang_up() from None
 
 
-def emit_to(to: Any, rows: Any, output: Output, *, title: str | None = None) -> int:
+def emit_to(to: Any, rows: Any, output: Output, *, title: str | None = None, are_few: bool = False) -> int:
     """Writes rows to an open stream."""
     from analytics.export import Options, write
 
@@ -125,7 +131,7 @@ def emit_to(to: Any, rows: Any, output: Output, *, title: str | None = None) -> 
         to.write(f"## {title}\n\n".encode())
     elif title and output.chosen == "table":
         to.write(f"{title}\n".encode())
-    return write(rows, Options(output.chosen, output.formulas), to, note=say)
+    return write(rows, Options(output.chosen, output.formulas), to, note=say, are_few=are_few)
 
 
 def guard_terminal(output: Output) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from analytics.wires.base import Sample, Wire
+if TYPE_CHECKING:
+    from analytics.wires.base import Sample, Wire
 
 
 @dataclass(frozen=True, slots=True)
