@@ -233,6 +233,8 @@ def _end(order: dict[str, Any], child: int, phase: mmap.mmap, out: int, err: int
     if status is None:
         _, status = os.waitpid(child, 0)
     answer = {"code": os.waitstatus_to_exitcode(status), "seconds": time.monotonic() - began, **told}
+    if told["killed"] in ("driver", "group") and answer["code"] != -signal.SIGKILL:
+        answer |= {"killed": None, "phase": None}  # it had ended in that very moment
     for name, pipe in (("out", out), ("err", err)):
         os.set_blocking(pipe, False)  # a worker that lives on may still hold its other end
         with suppress(BlockingIOError):

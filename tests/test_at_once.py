@@ -18,7 +18,7 @@ from analytics.lake import Store
 pytestmark = pytest.mark.slow
 
 BATCHES = {"analytics.ingest.BATCH_FILES": 2, "analytics.ingest.TASK_FILES": 1}
-TURNS = pytest.mark.parametrize("turns", [2, pytest.param(20, marks=pytest.mark.long)])
+TURNS = pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
 
 
 def fill(lab: Lab, folder: str, count: int) -> None:

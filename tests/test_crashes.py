@@ -130,7 +130,7 @@ def kill_ingests(tmp_path: Path, kills: int, *, everything: bool, compact_every:
             more = (["--jobs", "2"], BATCHES | POOL) if is_pool else ([], BATCHES)
             seconds[is_pool] = finish(forge, ingest_of(lab, *more[0]), constants=more[1])
             finish(forge, ingest_of(lab.twin))
-        with Onlooker(lab.path, everything=everything, pause=0.0 if everything else 1.0) as onlooker:
+        with Onlooker(lab.path, everything=everything, pause=0.0 if everything else 2.0) as onlooker:
             done = rounds = 0
             while done < kills:
                 lab.live_on()
@@ -190,6 +190,7 @@ def test_a_hundred_kills_at_any_moment_lose_nothing_and_show_nothing_half_done(t
 
 
 FEW = pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+MANY = pytest.mark.parametrize("kills", [pytest.param(50, marks=pytest.mark.long)])
 
 
 def killed_at(forge: Forge, kills: int, arguments: list[str], seconds: float, order: dict) -> list[str]:
@@ -205,7 +206,7 @@ def killed_at(forge: Forge, kills: int, arguments: list[str], seconds: float, or
     return fell
 
 
-@FEW
+@MANY
 def test_the_making_of_a_lake_is_killed(tmp_path, forge, kills):
     lab = Living(tmp_path, seed=1)
     seconds = finish(forge, ingest_of(lab.twin), constants=BATCHES)
@@ -253,7 +254,7 @@ def test_compact_is_killed(tmp_path, grown, forge, kills):
         assert strays(one.path) == set()
 
 
-@FEW
+@MANY
 def test_vacuum_is_killed(tmp_path, grown, forge, kills):
     """What no version needs goes, sooner or later; what the newest needs never does."""
     lab = Lab(tmp_path)
