@@ -190,6 +190,8 @@ def _cells(spans: Sequence[Placed]) -> dict[str, _Cells]:
 
     for span in spans:
         rows, first = span.rows, span.first
+        if not rows.n:  # a source all of whose lines are refused says nothing, and would stand in the next one's place
+            continue
         for name, column in rows.columns.items():
             of(name).dense.append((first, rows.n, column))
         for name, value in rows.constants.items():

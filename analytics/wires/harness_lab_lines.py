@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
-from analytics.wires.base import MAX_INT
+from analytics.wires.base import MAX_INT, MAX_TOKENS
 
 Kind = Literal[
     "run_started", "run_finished", "assistant_message", "tool_started", "tool_finished", "command_started",
@@ -67,8 +67,8 @@ def counter(name: str, value: Any, *, is_generic: bool) -> int | None:
         if is_generic:
             raise UnreadableError("malformed", f"{name} is no number but {type(value).__name__}") from None
         return None
-    if abs(number) > MAX_INT:
-        raise UnreadableError("number_out_of_range", f"{name} does not fit 64 bits")
+    if not 0 <= number <= MAX_TOKENS:
+        raise UnreadableError("number_out_of_range", f"{name} is negative or beyond {MAX_TOKENS}")
     return number
 
 

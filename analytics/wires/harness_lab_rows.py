@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from analytics.wires.base import MAX_INT, Refusal, Rows, attributes, clip
+from analytics.wires.base import MAX_TOKENS, Refusal, Rows, attributes, clip
 from analytics.wires.harness_lab_lines import (
     PLAIN_TEXT,
     Line,
@@ -180,7 +180,7 @@ class Filler:
         columns, is_generic = self.columns, self.is_generic
         for key, column in COUNTERS.items():
             value: int | None = getattr(p, key)
-            if type(value) is not int or abs(value) > MAX_INT:
+            if type(value) is not int or not 0 <= value <= MAX_TOKENS:
                 value = counter(key, value, is_generic=is_generic)
             columns[column][i] = value
         columns["input_includes_cache"][i] = False

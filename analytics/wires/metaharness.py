@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.wires import metaharness_lines as lines
-from analytics.wires.base import MAX_INT, Context, Refusal, Rows, Sample, Wire
+from analytics.wires.base import MAX_INT, MAX_TOKENS, Context, Refusal, Rows, Sample, Wire
 from analytics.wires.metaharness_lines import EVENTS, KINDS
 from analytics.wires.metaharness_rows import (
     CODES,
@@ -72,7 +72,8 @@ class Metaharness:
         if not isinstance(event, str) or event not in EVENTS:
             found = "names no event" if event is None else f"names event {str(event)[:60]!r}"
             return Refusal("unknown_event", f"the line {found}, which is none of the 20", run_id, seq)
-        reason = "number_out_of_range" if f"<= {MAX_INT}" in error else "malformed"
+        is_wide = any(f"<= {most}" in error for most in (MAX_INT, MAX_TOKENS))
+        reason = "number_out_of_range" if is_wide else "malformed"
         return Refusal(reason, f"{event}: {error}", run_id, seq)
 
     def accept_text(self, line: bytes, refusal: Refusal, ctx: Context) -> None:

@@ -11,19 +11,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from analytics.wires.base import MAX_INT
+from analytics.wires.base import MAX_INT, MAX_TOKENS
 
 U64 = Annotated[int, Meta(ge=0, le=MAX_INT)]
+Tokens = Annotated[int, Meta(ge=0, le=MAX_TOKENS)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 I64 = Annotated[int, Meta(ge=-MAX_INT - 1, le=MAX_INT)]
 
 
 class Usage(Struct, gc=False):
-    input_tokens: U64 | None = None
-    output_tokens: U64 | None = None
-    cache_read_input_tokens: U64 | None = None
-    cache_creation_input_tokens: U64 | None = None
-    thinking_tokens: U64 | None = None
+    input_tokens: Tokens | None = None
+    output_tokens: Tokens | None = None
+    cache_read_input_tokens: Tokens | None = None
+    cache_creation_input_tokens: Tokens | None = None
+    thinking_tokens: Tokens | None = None
     cost_usd: float | None = None
 
 
