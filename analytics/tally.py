@@ -185,6 +185,11 @@ class Tally:
         piece.last_seq = high if piece.last_seq is None else max(piece.last_seq, high)
         piece.newest_seq = known[-1]
 
+    def newest_run(self) -> str | None:
+        """The run of the last row that was counted."""
+        newest = max(self.pieces.values(), key=lambda piece: (piece.last_line, piece.first_line), default=None)
+        return None if newest is None else newest.run_id
+
     def resume_state(self) -> str:
         """JSON to read on from `offset`: the wire's state, and the newest sequence number of each run."""
         newest = {name: piece.newest_seq for name, piece in self.pieces.items() if piece.newest_seq is not None}
@@ -214,10 +219,11 @@ class Tally:
 
 def distinct(line: Ints, first: int, members: Sequence[int] | range) -> int:
     """How many lines these rows stand on; several records may stand on one, next to each other."""
-    if isinstance(members, range) and len(line) and line[-1] - line[0] == len(line) - 1:
-        return len(members)
-    numbers = line[np.asarray(members, np.int64) + first]
-    return int((np.diff(numbers) != 0).sum()) + 1
+    if isinstance(members, range):
+        numbers = line[first + members.start : first + members.stop]
+    else:
+        numbers = line[np.asarray(members, np.int64) + first]
+    return int(np.count_nonzero(np.diff(numbers))) + 1
 
 
 def _first(stamps: Sequence[int | None] | pa.Array, members: Sequence[int]) -> int | None:

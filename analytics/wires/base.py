@@ -15,11 +15,14 @@ from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 MESSAGE_CHARS = 500
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_INT = 2**63 - 1
+# The years 1 to 9999, in microseconds: what readers of the lake can show. A time beyond them is damage, so not known.
+FIRST_MICROS, LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 # Of one token counter, and far beyond any account's (a thread's total of 3.2e9 is the largest known): a greater one is
 # damage, and a few of the size of MAX_INT would overflow every sum over the lake.
 MAX_TOKENS = 10**15
@@ -167,17 +170,29 @@ def micros(text: str | None, *, assume_utc: bool = False) -> int | None:
             return None
         moment = moment.replace(tzinfo=UTC)
     gap = moment - EPOCH
-    return (gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds
+    return in_range((gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds)
+
+
+def in_range(at: int | None) -> int | None:
+    """Microseconds since the epoch, if their year has a number of up to four digits."""
+    return at if at is not None and FIRST_MICROS <= at <= LAST_MICROS else None
+
+
+def all_in_range(moments: pa.Int64Array) -> bool:
+    """True: `in_range` would keep every time that is known."""
+    found = pc.min_max(moments).as_py()
+    return found["min"] is None or FIRST_MICROS <= found["min"] <= found["max"] <= LAST_MICROS
 
 
 def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> list[int | None]:
     """`micros` over a list; the common case runs in Arrow (about 50 ns a value)."""
     try:
         kind = pa.timestamp("us") if assume_utc else pa.timestamp("us", "UTC")
-        parsed: list[int | None] = pa.array(texts, pa.string()).cast(kind).cast(pa.int64()).to_pylist()
+        moments = pa.array(texts, pa.string()).cast(kind).cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return [micros(text, assume_utc=assume_utc) for text in texts]
-    return parsed
+    parsed: list[int | None] = moments.to_pylist()
+    return parsed if all_in_range(moments) else [in_range(at) for at in parsed]
 
 
 def key64(data: bytes) -> int:

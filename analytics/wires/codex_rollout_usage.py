@@ -14,7 +14,7 @@ import msgspec
 import xxhash
 from msgspec import Struct
 
-from analytics.wires.base import MAX_INT
+from analytics.wires.base import MAX_INT, in_range
 from analytics.wires.codex_rollout_lines import Other, State, Tokens, word
 
 UNIQUE_CHARS = 32  # an id of this length is a UUID; a shorter one ("1") is unique in its thread at most
@@ -165,7 +165,7 @@ def resets_at(window: Window, ts: int | None) -> int | None:
     if at is not None:
         return round(at * 1_000_000) if 0 <= at <= LAST_SECOND else None
     rest = number(window.resets_in_seconds)
-    return None if rest is None or ts is None or abs(rest) > LAST_SECOND else ts + round(rest * 1_000_000)
+    return None if rest is None or ts is None else in_range(ts + round(rest * 1_000_000))
 
 
 def number(value: Any) -> float | None:

@@ -11,7 +11,7 @@ import xxhash
 from msgspec import Struct
 
 from analytics.wires import metaharness_lines as lines
-from analytics.wires.base import Rows, attributes, clip, times
+from analytics.wires.base import Rows, all_in_range, attributes, clip, in_range, times
 from analytics.wires.metaharness_lines import KINDS, TAGS, Event
 from analytics.wires.metaharness_usage import SPEAKS, WINDOW_MINUTES, Run, final_usage, shown_by
 
@@ -226,9 +226,10 @@ def vendor_times(texts: list[str | None]) -> pa.Int64Array:
     if is_utc.false_count:
         stamps = pc.if_else(is_utc, stamps, None)
     try:
-        return stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
+        moments = stamps.cast(pa.timestamp("us", "UTC")).view(pa.int64())
     except pa.ArrowInvalid:
         return pa.array(times(stamps.to_pylist()), pa.int64())
+    return moments if all_in_range(moments) else pa.array([in_range(at) for at in moments.to_pylist()], pa.int64())
 
 
 def names(message: str, call_id: str) -> bool:

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 from msgspec import UNSET
 
 from analytics.wires import platonic_core_lines as wire, platonic_core_state as at
-from analytics.wires.base import MAX_INT, Refusal, Rows, attributes, clip
+from analytics.wires.base import LAST_MICROS, Refusal, Rows, attributes, clip
 from analytics.wires.platonic_core_state import Fault
 
 Rule = Callable[["Replay", int, Any], Fault | None]
 
 SPEAKS = "tokens decisions results starts clock outcome"
 BLANK: Fault = ("blank_id", "")  # which one is looked up where the line is refused
-MAX_MS = MAX_INT // 1000  # a later time does not fit the lake's microseconds and stays NULL
+MAX_MS = LAST_MICROS // 1000  # a later time is damage and stays NULL
 _kept = lru_cache(maxsize=1024)(attributes)  # for what repeats from line to line
 
 

@@ -1,7 +1,7 @@
 """Streams made worse: what a broken writer, a full disk, an odd locale or an enemy could make of a real one.
 
 Two kinds of damage: to bytes and lines, which need not be JSON afterwards, and to the JSON of a line, which stays JSON
-but says something else. Everything is drawn from one `random.Random`, so an input is known by its wire, seed and number.
+but says something else. Everything is drawn from one `random.Random`: wire, seed and number say the input.
 """
 
 from __future__ import annotations

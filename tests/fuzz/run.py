@@ -67,7 +67,8 @@ def search(
         size = BATCH if most is None else min(BATCH, most - outcome.inputs)
         numbers = range(outcome.inputs, outcome.inputs + size)
         inputs = {number: made(known, wire, seed, number) for number in numbers}
-        found, otherwise = oracle.search(folder, inputs, rng.choice((None, wire)), rng)
+        named, redact = rng.choice((None, wire)), rng.random() < 0.5
+        found, otherwise = oracle.search(folder, inputs, named, rng.randrange(2**32), redact=redact)
         outcome.inputs += size
         outcome.otherwise += otherwise
         collected |= inputs
