@@ -56,7 +56,10 @@ WITH links AS (
             'wire': wire, 'is_selected': is_selected
         }) AS owner,
         min(parent_call_id) AS parent_call_id, bool_or(is_side_call) AS is_side_call,
-        bool_or(usage_is_final AND output_tokens IS NOT NULL) AS is_final, max(requests) AS requests
+        CASE
+            WHEN max(output_tokens) IS NULL THEN bool_or(usage_is_final)
+            ELSE bool_or(usage_is_final AND output_tokens IS NOT NULL)
+        END AS is_final, max(requests) AS requests
     FROM claimed
     GROUP BY usage_key, apart
 ), named AS (
