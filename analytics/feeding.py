@@ -326,19 +326,19 @@ def torn(why: Refusal, lines: Lines, j: int) -> Refusal:
 
 
 def with_run(one: Refused, decoded: Decoded, spans: list[Span], placed: list[columns.Placed]) -> Refused:
-    """The same, with the run of the row before it (or else behind it) in its source, where it names none itself.
+    """The same, with the run of the row before it in its source, where it names none itself.
 
-    Right where a file belongs to one session, so that what was lost there can be told of a run.
+    Right where a file belongs to one session, so that what was lost there can be told of a run. Before the first row
+    none is known: how much of the source was read at once must not show.
     """
     if one.refusal.run_id is not None:
         return one
     at = bisect_right([span.first for span in spans], one.index) - 1
-    span, place = spans[at], placed[at]
-    row = int(np.searchsorted(decoded.index, one.index))
-    for near in (row - 1, row):
-        i = near - place.first
-        is_near = 0 <= i < place.rows.n and span.first <= decoded.index[near] < span.last
-        if is_near and i not in place.rows.refused:
-            refusal = replace(one.refusal, run_id=place.rows.value("run_id", i))
-            return Refused(one.index, refusal, one.line, one.kept)
-    return one
+    span, rows = spans[at], placed[at].rows
+    i = int(np.searchsorted(decoded.index, one.index)) - placed[at].first - 1
+    while i >= 0 and i in rows.refused:
+        i -= 1
+    run_id = rows.value("run_id", i) if i >= 0 else span.tally.newest_run()
+    if run_id is None:
+        return one
+    return Refused(one.index, replace(one.refusal, run_id=run_id), one.line, one.kept)

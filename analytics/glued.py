@@ -58,6 +58,6 @@ def _record_end(text: str, start: int) -> tuple[int | None, int]:
     except json.JSONDecodeError as error:
         is_cut = error.msg.startswith("Unterminated")  # its place is where the string begins, not where it was left
         return None, (len(text) if is_cut else error.pos) - start
-    except RecursionError:
+    except (RecursionError, ValueError):  # it nests too deep, or a number has thousands of digits
         return None, len(text) - start
     return (end if isinstance(found, dict) and "type" in found else None), end - start

@@ -189,6 +189,11 @@ class Tally:
         piece.last_seq = high if piece.last_seq is None else max(piece.last_seq, high)
         piece.newest_seq = known[-1]
 
+    def newest_run(self) -> str | None:
+        """The run of the last row that was counted."""
+        newest = max(self.pieces.values(), key=lambda piece: (piece.last_line, piece.first_line), default=None)
+        return None if newest is None else newest.run_id
+
     def resume_state(self) -> str:
         """JSON to read on from `offset`: the wire's state, and the newest sequence number of each run."""
         newest = {name: piece.newest_seq for name, piece in self.pieces.items() if piece.newest_seq is not None}

@@ -777,6 +777,8 @@ LINES = {
     "a lone surrogate": (TEXT % b'"\\ud800"', "not_json"),
     "a fraction": (USAGE % b"10.5", "malformed"),
     "a negative count": (USAGE % b"-1", "malformed"),
+    "a count beyond all use": (USAGE % b"1000000000000001", "number_out_of_range"),
+    "a count of 64 bits": (USAGE % b"9223372036854775807", "number_out_of_range"),
     "a count beyond 64 bits": (USAGE % b"9223372036854775808", "number_out_of_range"),
     "a count beyond 128 bits": (USAGE % (b"9" * 40), "number_out_of_range"),
     "a text for a count": (USAGE % b'"7"', "malformed"),

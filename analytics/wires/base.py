@@ -174,9 +174,9 @@ def micros(text: str | None, *, assume_utc: bool = False) -> int | None:
     return in_bounds((gap.days * 86_400 + gap.seconds) * 1_000_000 + gap.microseconds)
 
 
-def in_bounds(moment: int) -> int | None:
-    """The moment, if it lies in the years 1 to 9999."""
-    return moment if FIRST_TIME <= moment <= LAST_TIME else None
+def in_bounds(moment: int | None) -> int | None:
+    """The moment, if it is known and lies in the years 1 to 9999."""
+    return moment if moment is not None and FIRST_TIME <= moment <= LAST_TIME else None
 
 
 def all_in_bounds(moments: pa.Int64Array) -> bool:
@@ -195,7 +195,7 @@ def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> list[int 
         return [micros(text, assume_utc=assume_utc) for text in texts]
     moments: list[int | None] = parsed.to_pylist()
     if not all_in_bounds(parsed):
-        return [None if at is None else in_bounds(at) for at in moments]
+        return [in_bounds(at) for at in moments]
     return moments
 
 

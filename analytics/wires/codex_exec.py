@@ -117,7 +117,7 @@ class CodexExec:
 
 def is_item_row(o: Mapping[str, Any]) -> bool:
     """True: a row that only the form since 2025-09-30 has."""
-    kind, item, usage = o.get("type"), o.get("item"), o.get("usage")
+    kind, item, usage = word(o.get("type")), o.get("item"), o.get("usage")
     if kind in BEGINNINGS:
         return word(o.get("thread_id") or o.get("session_id")) is not None
     if kind in ITEM_ROWS:

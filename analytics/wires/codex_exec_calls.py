@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from analytics.wires.base import in_bounds
 from analytics.wires.codex_exec_lines import (
     CHANGES,
     MCP_ANSWER,
@@ -103,7 +104,7 @@ def limit_parts(limits: Limits | None) -> Iterator[dict[str, Any]]:
             "limit_window_minutes": ROUNDED.get(minutes, minutes) if minutes is not None else None,
             "limit_used": used,
             "limit_unit": "percent",
-            "limit_resets_at": resets_at * 1_000_000 if resets_at is not None else None,
+            "limit_resets_at": in_bounds(resets_at * 1_000_000) if resets_at is not None else None,
             "limit_status": word(limits.rate_limit_reached_type),
         }
 

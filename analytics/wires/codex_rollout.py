@@ -54,7 +54,7 @@ class CodexRollout:
 
     def sniff(self, sample: Sample) -> str | None:
         for obj in sample.objects:
-            if isinstance(obj.get("payload"), dict) and obj.get("type") in OURS:
+            if isinstance(obj.get("payload"), dict) and word(obj.get("type")) in OURS:
                 return "rollout"
             if "type" not in obj and (is_header(obj) or obj.get("record_type") == "state"):
                 return "bare"

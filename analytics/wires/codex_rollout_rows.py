@@ -17,7 +17,7 @@ from analytics.wires.codex_rollout_calls import Calls
 from analytics.wires.codex_rollout_lines import ANY, Kind, Payload, chars, raw, word
 from analytics.wires.codex_rollout_span import BrokenRowError, whole
 from analytics.wires.codex_rollout_threads import Thread, is_older, thread_of
-from analytics.wires.codex_rollout_usage import INFO, LIMITS, Info, Limits, gauge, request_key, samples, used
+from analytics.wires.codex_rollout_usage import INFO, LIMITS, Info, Limits, filled, gauge, request_key, samples, used
 
 VIEW_RANK = 20
 
@@ -186,4 +186,4 @@ class Reading(Calls):
                 tokens.output_tokens, tokens.reasoning_output_tokens,
             )  # fmt: skip
             self.spent.append((i, key, key, *figures, state.model, state.effort))
-        state.total = total
+        state.total = filled(total, state.total)

@@ -66,27 +66,50 @@ def used(before: Tokens | None, total: Tokens, last: Tokens | None, *, is_inheri
         if last is not None and (any(last.parts()) or is_inherited):
             return last if any(last.parts()) else None
         return total if any(now) else None
-    was = before.parts()
+    was, now = before.parts(), filled(total, before).parts()
     if now == was:
         return None
     if now[0] >= was[0] and now[1] >= was[1] and now[2] >= was[2] and now[3] >= was[3]:
-        return difference(total, before)
+        return difference(total, before, last or Tokens())
     made = total if last is None else last
     return made if any(made.parts()) else None
 
 
-def difference(total: Tokens, before: Tokens) -> Tokens:
-    """Part by part; a part that the total does not have is not known."""
-    cached, reasoning, written = (
-        total.cached_input_tokens, total.reasoning_output_tokens, total.cache_write_input_tokens
-    )  # fmt: skip
+def filled(total: Tokens, before: Tokens | None) -> Tokens:
+    """The total, and where it leaves out a part, the one that was last known: what it hides counts with the next.
+
+    A counter that started again has nothing before it.
+    """
+    if before is None:
+        return total
+    parts = list(zip(msgspec.structs.astuple(total), msgspec.structs.astuple(before), strict=True))
+    if any(now is not None and was is not None and now < was for now, was in parts[:4]):
+        return total
+    return Tokens(*(was if now is None else now for now, was in parts))
+
+
+def difference(total: Tokens, before: Tokens, last: Tokens) -> Tokens:
+    """Part by part; a part that the total does not have is not known, and one that it has for the first time is as
+    `last` gauges it.
+    """
     return Tokens(
-        None if total.input_tokens is None else total.input_tokens - (before.input_tokens or 0),
-        None if cached is None else cached - (before.cached_input_tokens or 0),
-        None if total.output_tokens is None else total.output_tokens - (before.output_tokens or 0),
-        None if reasoning is None else reasoning - (before.reasoning_output_tokens or 0),
-        cache_write_input_tokens=None if written is None else max(written - (before.cache_write_input_tokens or 0), 0),
+        moved(total.input_tokens, before.input_tokens, last.input_tokens),
+        moved(total.cached_input_tokens, before.cached_input_tokens, last.cached_input_tokens),
+        moved(total.output_tokens, before.output_tokens, last.output_tokens),
+        moved(total.reasoning_output_tokens, before.reasoning_output_tokens, last.reasoning_output_tokens),
+        cache_write_input_tokens=moved(
+            total.cache_write_input_tokens, before.cache_write_input_tokens, last.cache_write_input_tokens
+        ),
     )
+
+
+def moved(now: int | None, was: int | None, last: int | None) -> int | None:
+    """How far one part of the total moved."""
+    if now is None:
+        return None
+    if was is None:
+        return now if last is None else last
+    return max(now - was, 0)
 
 
 def request_key(state: State, thread: str, total: Tokens, last: Tokens | None) -> str:

@@ -131,7 +131,7 @@ def is_pi(row: Row) -> bool:
     if kind not in ("message", "message_start", "message_end", "turn_end"):
         return False
     message = inner(row, "message")
-    is_entry = "parentId" in row and is_text(row, "id") and message.get("role") in PI_ROLES
+    is_entry = "parentId" in row and is_text(row, "id") and str(message.get("role")) in PI_ROLES
     return (kind == "message" and is_entry) or {"input", "output", "cacheRead"} <= inner(message, "usage").keys()
 
 
@@ -152,7 +152,7 @@ def is_opencode(row: Row) -> bool:
     if session is own:
         return is_text(row, "projectID", "directory")
     is_stored = isinstance(own, str) and own.startswith(("msg_", "prt_"))
-    return row.get("type") in OPENCODE or is_stored or (bool(info) and isinstance(row.get("messages"), list))
+    return str(row.get("type")) in OPENCODE or is_stored or (bool(info) and isinstance(row.get("messages"), list))
 
 
 # Qwen before Gemini: its older document is Gemini's, with one word changed

@@ -69,7 +69,7 @@ class PlatonicCore:
         elif shape == "record":
             is_ours = self._is_record(obj)
         else:
-            is_ours = obj.get("event") in KNOWN_EVENTS and isinstance(obj.get("run_id"), str) and "seq" not in obj
+            is_ours = isinstance(obj.get("run_id"), str) and str(obj.get("event")) in KNOWN_EVENTS and "seq" not in obj
         return shape if is_ours else None
 
     @staticmethod

@@ -10,10 +10,15 @@
 CREATE OR REPLACE VIEW usage AS
 WITH gaps AS (
     SELECT run_id
-    FROM events
-    WHERE usage_scope = 'delta' AND usage_key IS NULL AND output_tokens IS NULL AND is_shadow IS NOT TRUE
-        AND is_side_call IS NOT TRUE
+    FROM usage_kept
+    WHERE NOT is_side_call AND usage_scope <> 'cost'
     GROUP BY run_id
+    HAVING bool_or(is_part_unknown)
+        OR count(input_tokens) < count(*) OR count(output_tokens) < count(*)
+        OR count(cache_read_tokens) BETWEEN 1 AND count(*) - 1
+        OR count(cache_write_tokens) BETWEEN 1 AND count(*) - 1
+        OR count(cache_write_1h_tokens) BETWEEN 1 AND count(*) - 1
+        OR count(reasoning_tokens) BETWEEN 1 AND count(*) - 1
 ), placed AS (
     SELECT
         k.* EXCLUDE (ts),
@@ -22,13 +27,14 @@ WITH gaps AS (
             WHEN k.usage_scope IN ('final', 'cumulative', 'turn_total', 'cost') THEN s.dated_at
         END AS ts,
         CASE
-            WHEN k.usage_scope = 'final' THEN false
             WHEN k.usage_scope = 'cost' THEN NULL
-            WHEN k.is_final IS NULL AND k.usage_scope = 'delta' THEN NOT s.is_whole OR g.run_id IS NOT NULL
+            WHEN g.run_id IS NOT NULL THEN true
+            WHEN k.usage_scope = 'final' THEN false
+            WHEN k.is_final IS NULL AND k.usage_scope = 'delta' THEN NOT s.is_whole
             WHEN k.is_final IS NULL THEN true
             WHEN k.usage_scope IN ('turn_total', 'cumulative')
-                THEN NOT k.is_final OR s.completeness IN ('open', 'truncated') OR g.run_id IS NOT NULL
-            ELSE NOT k.is_final OR k.output_tokens IS NULL OR s.damaged_lines > 0 OR s.completeness = 'truncated'
+                THEN NOT k.is_final OR s.completeness IN ('open', 'truncated')
+            ELSE NOT k.is_final OR s.damaged_lines > 0 OR s.completeness IN ('open', 'truncated')
         END AS is_lower_bound,
         s.is_counted
     FROM usage_kept AS k

@@ -8,6 +8,6 @@ CREATE OR REPLACE VIEW usage_kept AS
 SELECT
     run_id, wire, source_id, line, part, position, request_id, usage_scope, model, effort, speed, ts, is_side_call,
     input_tokens, uncached_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_5m_tokens,
-    cache_write_1h_tokens, output_tokens, reasoning_tokens, cost_usd, is_final
+    cache_write_1h_tokens, output_tokens, reasoning_tokens, cost_usd, is_final, is_part_unknown
 FROM usage_owned
 WHERE is_kept;

@@ -9,7 +9,8 @@
 --   is_kept false: a request whose tokens a total holds; it counts as a request, not as usage. input_tokens is the
 --   whole input: uncached + cache_read + cache_write. source_id, line and part are where the figures stand. A running
 --   total of a series of runs (usage_key) counts less the last total of the run before it in the order of totals; where
---   a part would be negative, a new count began.
+--   a part would be negative, a new count began. is_part_unknown: input_tokens lacks a part that the record
+--   did not say, though it says the other (a record that says neither is of a vendor without a cache).
 CREATE OR REPLACE VIEW usage_owned AS
 WITH observed AS (
     SELECT
@@ -117,5 +118,6 @@ SELECT
         WHEN NOT input_includes_cache THEN input_tokens
     END AS uncached_input_tokens,
     cache_read_tokens, cache_write_tokens, cache_write_tokens - cache_write_1h_tokens AS cache_write_5m_tokens,
-    cache_write_1h_tokens, output_tokens, reasoning_tokens, cost_usd, is_final, requests, is_kept
+    cache_write_1h_tokens, output_tokens, reasoning_tokens, cost_usd, is_final, requests, is_kept,
+    input_includes_cache IS FALSE AND (cache_read_tokens IS NULL) <> (cache_write_tokens IS NULL) AS is_part_unknown
 FROM kept;

@@ -1,7 +1,8 @@
 -- Requests by their own names
 -- row: one model request that its wire names lake-wide (usage_key); for a run that is not counted, by itself
 -- from: stored_events of scope snapshot or delta with a usage_key, or with totals of their runs; piece_links
--- unknown: NULL = the record did not say; is_final NULL = no row says whether its figures may still grow
+-- unknown: NULL = the record did not say; is_final NULL = no row says whether its figures may still grow (a row that
+--   is final but leaves its output out does not)
 -- not counted: shadows; requests that a harness's run counts (run_links.is_replaced, names_requests)
 --   The figures are those of the row with the largest output, wherever it stands (then of the oldest source, then the
 --   later row). The run is the owner: of the runs that show the request the one
@@ -55,7 +56,10 @@ WITH links AS (
             'wire': wire, 'is_selected': is_selected
         }) AS owner,
         min(parent_call_id) AS parent_call_id, bool_or(is_side_call) AS is_side_call,
-        bool_or(usage_is_final) AS is_final, max(requests) AS requests
+        CASE
+            WHEN max(output_tokens) IS NULL THEN bool_or(usage_is_final)
+            ELSE bool_or(usage_is_final AND output_tokens IS NOT NULL)
+        END AS is_final, max(requests) AS requests
     FROM claimed
     GROUP BY usage_key, apart
 ), named AS (

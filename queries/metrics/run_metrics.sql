@@ -4,7 +4,7 @@
 -- unknown: NULL = the run's stream cannot say, or no record of it did; never 0
 -- not counted: second copies of a run; is_counted is false where another run shows the same work
 --   Tokens leave side calls out, cost_usd does not. tokens_are_lower_bound and denials_are_lower_bound: the true figure
---   may be higher. unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
+--   may be higher, be it that more may follow or that a record left a number out. unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
 --   calls. other_lines are data but no event of the run: plain text between them, voice events. rate_limit_* are NULL
 --   where the stream cannot speak of limits. requests_not_final: those whose recorded output is only a snapshot. A run
 --   that shows only requests of other runs (a copy) has 0 of its own. It reads the parts of usage and tool_calls that
@@ -33,9 +33,22 @@ WITH tokens AS (
         bool_or(NOT is_final) FILTER (WHERE is_main) AS is_not_final,
         bool_or(usage_scope IN ('snapshot', 'delta') AND is_final IS NOT NULL) FILTER (WHERE is_main)
             AS is_by_request,
-        count(*) FILTER (WHERE usage_scope IN ('snapshot', 'delta') AND output_tokens IS NULL AND is_main)
-            AS unknown_requests
-    FROM (SELECT *, is_kept AND NOT is_side_call AS is_main FROM usage_owned)
+        bool_or(is_part_unknown) FILTER (WHERE is_total)
+            OR count(input_tokens) FILTER (WHERE is_total) < count(*) FILTER (WHERE is_total)
+            OR count(output_tokens) FILTER (WHERE is_total) < count(*) FILTER (WHERE is_total)
+            OR count(cache_read_tokens) FILTER (WHERE is_total)
+                BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1
+            OR count(cache_write_tokens) FILTER (WHERE is_total)
+                BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1
+            OR count(cache_write_1h_tokens) FILTER (WHERE is_total)
+                BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1
+            OR count(reasoning_tokens) FILTER (WHERE is_total)
+                BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1 AS has_gaps
+    FROM (
+        SELECT
+            *, is_kept AND NOT is_side_call AS is_main, is_kept AND NOT is_side_call AND usage_scope <> 'cost' AS is_total
+        FROM usage_owned
+    )
     GROUP BY run_id
 ), calls AS (
     SELECT
@@ -83,12 +96,10 @@ SELECT
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
     CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
     CASE
-        WHEN owns_none THEN damaged_lines > 0 OR completeness = 'truncated'
+        WHEN owns_none THEN damaged_lines > 0 OR completeness IN ('open', 'truncated')
         WHEN input_tokens IS NULL AND output_tokens IS NULL THEN NULL
-        ELSE is_partial OR (is_added_up AND NOT (is_whole AND unknown_requests = 0)) OR is_not_final IS TRUE
-            OR (is_stated AND (unknown_requests > 0 OR completeness = 'truncated'))
-            OR (is_by_request AND damaged_lines > 0) IS TRUE
-            OR (is_stated AND NOT is_by_request AND completeness = 'open') IS TRUE
+        ELSE is_partial OR has_gaps OR (is_added_up AND NOT is_whole) OR is_not_final IS TRUE
+            OR (is_stated AND completeness IN ('open', 'truncated')) OR (is_by_request AND damaged_lines > 0) IS TRUE
     END AS tokens_are_lower_bound,
     CASE WHEN named_requests > 0 THEN coalesce(requests, 0) + named_requests ELSE requests END AS requests,
     requests_not_final, CAST(cost AS DOUBLE) AS cost_usd, tool_calls, failed_calls,
