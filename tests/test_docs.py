@@ -119,3 +119,12 @@ def test_generated_parts_are_fresh(region, copy, update):
         README.write_text(head + begin + made + end + tail)
         return
     assert stored == made, "run pytest tests/test_docs.py --update"
+
+
+def test_each_promise_names_a_test_that_exists() -> None:
+    table = README.read_text().split("## What runlake promises", 1)[1].split("\n## ", 1)[0]
+    named = re.findall(r"`(tests/\w+\.py)(?:::(\w+))?`", table)
+    assert len(named) > 20
+    for file, test in named:
+        text = (ROOT / file).read_text()
+        assert not test or re.search(rf"def {test}\(", text), f"{file} has no {test}"
