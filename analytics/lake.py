@@ -133,10 +133,12 @@ class Store:
             table.create_write_transaction(
                 actions, "append", Schema.from_arrow(table_schema()), _PARTITIONS, commit_properties=properties
             )
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
+            if _table(self.root).transaction_version(facts["ingest_id"]) == facts["batch"]:
+                return  # it is committed; what failed is the checkpoint after it, which a later commit writes
+            if isinstance(error, OSError):
+                raise CannotWrite.from_os("commit to", self.root, error) from error
             raise LakeError.not_committed(self.root, str(error)) from error
-        except OSError as error:
-            raise CannotWrite.from_os("commit to", self.root, error) from error
 
     def refresh(self) -> Store:
         """The newest version, with open.sql and views.sql made to fit: after a move, a kill, or an upgrade.
