@@ -87,10 +87,12 @@ def commit(
         table.create_write_transaction(
             actions, "append", Schema.from_arrow(table_schema()), _PARTITIONS, commit_properties=properties
         )
-    except DeltaError as error:
+    except (DeltaError, OSError) as error:
+        if open_table(root).transaction_version(facts["ingest_id"]) == facts["batch"]:
+            return  # it is committed; what failed is the checkpoint after it, which a later commit writes
+        if isinstance(error, OSError):
+            raise CannotWrite.from_os("commit to", root, error) from error
         raise LakeError.not_committed(root, str(error)) from error
-    except OSError as error:
-        raise CannotWrite.from_os("commit to", root, error) from error
 
 
 def create(root: Path) -> None:
