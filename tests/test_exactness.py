@@ -48,7 +48,7 @@ OTHERS = {
 }
 # here a record before the marker states the total of the run, and what follows adds nothing to it
 STATED_BEFORE_THE_END = {"metaharness claude", "metaharness codex", "harness-lab claude"}
-NEAR, FAR = 5, 6  # cuts: each of the last lines, and some anywhere
+NEAR, FAR = 4, 3  # cuts: each of the last lines, and some anywhere
 TURN_STARTS, TURN_ENDS = {"task_started", "turn.started"}, {"task_complete", "turn_aborted", "turn.completed"}
 
 
@@ -177,7 +177,7 @@ COUNTS = {
 COSTS = {"total_cost_usd", "cost_usd", "costUSD"}
 LIMITS = {"utilization", "used_percent"}
 NUMBERS = COUNTS | COSTS | LIMITS
-MOST = 20  # places per stream, each once null and once left out
+MOST = 12  # places per stream, each once null and once left out
 
 
 def numbers(data: bytes) -> dict[tuple[str, str, int], list[tuple[int, int]]]:

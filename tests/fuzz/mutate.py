@@ -177,11 +177,7 @@ def _edit_value(rng: Random, seeds: Seeds, value: Any) -> Any:
         holder[rng.choice(list(seeds.known))] = holder.pop(key)
     elif edit == 5:
         other, there = rng.choice(found)
-        holder[key], moved = other[there], holder[key]
-        if not _holds(moved, other) and not _holds(holder[key], holder):
-            other[there] = moved
-        elif _holds(holder[key], holder):
-            holder[key] = None
+        holder[key], other[there] = json_copy(other[there]), json_copy(holder[key])
     elif edit <= 7 and isinstance(key, str):
         holder[key] = rng.choice(seeds.known.get(key) or [None])
     elif edit == 8 and isinstance(key, str) and isinstance(holder, dict) and holder is not value:
@@ -201,10 +197,6 @@ def _replace(value: Any, old: Any, new: Any) -> None:
         if holder[key] is old:
             holder[key] = new
             return
-
-
-def _holds(value: Any, wanted: Any) -> bool:
-    return value is wanted or any(holder[key] is wanted for holder, key in places(value))
 
 
 def json_copy(value: Any) -> Any:

@@ -173,8 +173,9 @@ def has_beginning(whole: FileRecord, grown: FileRecord) -> bool:
     """Rows that name no run came before the first that does, and were read before it: they are a run of their own
     until the views give them to it (run_pieces.is_beginning).
     """
-    name = f'-{whole.source_id}"'
-    return name in str(grown.row.get("resume_state")) and name not in str(whole.row.get("resume_state"))
+    said = [str(record.row.get("resume_state")) + str(record.row.get("runs")) for record in (whole, grown)]
+    is_made_up = [f"-{whole.source_id}" in text for text in said]
+    return is_made_up == [False, True]
 
 
 def difference(made: pa.Table, right: pa.Table) -> str:
@@ -316,31 +317,35 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, Broken) else f"{type(error).__name__} in {where}: {error}"
 
 
-def search_lake(folder: Path, inputs: dict[int, bytes], known: Collection[str] = ()) -> list[Finding]:
-    """The inputs in one lake: it takes them, its checks hold, and all reports can be made.
+def search_lake(
+    folder: Path, inputs: dict[int, bytes], known: Collection[str] = (), *, is_thorough: bool = False
+) -> list[Finding]:
+    """The inputs in one lake: it takes them, its checks hold, and reports can be made; all of them if `is_thorough`.
 
     Making the inputs fewer costs many lakes, so it is not done for what is `known`.
     """
     try:
-        check_lake(folder, inputs)
+        check_lake(folder, inputs, is_thorough=is_thorough)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is a finding)
         found = Finding(_said(error), sorted(inputs.items()), traceback.format_exc())
         if found.signature not in known:
-            found.inputs = sorted(shrink(folder, inputs, found.signature.split(":")[0]).items())
+            found.inputs = sorted(
+                shrink(folder, inputs, found.signature.split(":")[0], is_thorough=is_thorough).items()
+            )
         return [found]
     return []
 
 
-def shrink(folder: Path, inputs: dict[int, bytes], kind: str) -> dict[int, bytes]:
-    """Fewer inputs that fail alike: halves, quarters, … as long as one fails."""
+def shrink(folder: Path, inputs: dict[int, bytes], kind: str, *, is_thorough: bool) -> dict[int, bytes]:
+    """Fewer inputs that fail alike: halves, then quarters, as long as one fails."""
     parts = 2
-    while len(inputs) > 1 and parts <= min(len(inputs), 8):
+    while len(inputs) > 1 and parts <= min(len(inputs), 4):
         numbers = sorted(inputs)
         size = -(-len(numbers) // parts)
         for start in range(0, len(numbers), size):
             some = {n: inputs[n] for n in numbers[start : start + size]}
             try:
-                check_lake(folder, some)
+                check_lake(folder, some, is_thorough=is_thorough)
             except Exception as error:  # noqa: BLE001 (it only asks whether it fails alike)
                 if _said(error).startswith(kind):
                     inputs, parts = some, 2
@@ -350,7 +355,8 @@ def shrink(folder: Path, inputs: dict[int, bytes], kind: str) -> dict[int, bytes
     return inputs
 
 
-def check_lake(folder: Path, inputs: dict[int, bytes]) -> None:
+def check_lake(folder: Path, inputs: dict[int, bytes], *, is_thorough: bool = False) -> None:
+    """Raises Broken. All reports and relations cost about a minute, whatever the lake holds: they are many."""
     root = Path(tempfile.mkdtemp(dir=folder))
     try:
         sources = root / "in"
@@ -363,9 +369,10 @@ def check_lake(folder: Path, inputs: dict[int, bytes]) -> None:
                 rows = relation.fetchall()
                 if rows:
                     raise Broken(f"the check {name} finds rows\n{len(rows)}: {rows[:5]}")
-            for name in [*api._reports(), *lake.exported]:
+            reports = [*api._reports()] if is_thorough else [*api.MAIN_REPORTS, "runs"]
+            for name in [*reports, *(lake.exported if is_thorough else ("tool_calls", "transcript"))]:
                 try:
-                    (lake.report(name) if name in api._reports() else lake.table(name)).fetchall()
+                    (lake.report(name) if name in reports else lake.table(name)).fetchall()
                 except Exception as error:
                     raise Broken(f"the report {name} fails: {type(error).__name__}\n{error}") from error
     finally:

@@ -24,6 +24,7 @@ from analytics.wires import BY_NAME
 
 SEED_BYTES = 300_000
 BATCH = 60
+THOROUGH_EACH = 5  # lakes
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ def made(known: mutate.Seeds, wire: str, seed: int, number: int) -> bytes:
 
 
 def search(
-    wire: str, seed: int, *, seconds: float, folder: Path, most: int | None = None, lake_each: int = 600,
+    wire: str, seed: int, *, seconds: float, folder: Path, most: int | None = None, lake_each: int = 300,
     say: bool = False,
 ) -> Outcome:  # fmt: skip
     """Batches of inputs until the time is over or `most` were read; every `lake_each` of them go into one lake."""
@@ -72,8 +73,8 @@ def search(
         outcome.inputs += size
         outcome.otherwise += otherwise
         collected |= inputs
-        if len(collected) >= lake_each or (most is not None and outcome.inputs >= most and lake_each <= most):
-            found += oracle.search_lake(folder, collected, signatures)
+        if len(collected) >= lake_each:
+            found += oracle.search_lake(folder, collected, signatures, is_thorough=outcome.lakes % THOROUGH_EACH == 0)
             outcome.lakes += 1
             collected = {}
         for one in found:
