@@ -177,7 +177,7 @@ def family() -> Files:
     f.run()
     f.tokens(None)
     f.open_call()
-    return {path(r): [r.made("closed", is_lower_bound=False)], path(f): [f.made("open", is_lower_bound=True)]}
+    return {path(r): [r.made("closed", is_lower_bound=False)], path(f): [f.made("open", is_lower_bound=False)]}
 
 
 def packed() -> Files:

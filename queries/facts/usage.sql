@@ -19,6 +19,7 @@ WITH gaps AS (
         OR count(cache_write_tokens) BETWEEN 1 AND count(*) - 1
         OR count(cache_write_1h_tokens) BETWEEN 1 AND count(*) - 1
         OR count(reasoning_tokens) BETWEEN 1 AND count(*) - 1
+        OR count(uncached_input_tokens) BETWEEN 1 AND count(*) - 1
 ), placed AS (
     SELECT
         k.* EXCLUDE (ts),
@@ -34,7 +35,7 @@ WITH gaps AS (
             WHEN k.is_final IS NULL THEN true
             WHEN k.usage_scope IN ('turn_total', 'cumulative')
                 THEN NOT k.is_final OR s.completeness IN ('open', 'truncated')
-            ELSE NOT k.is_final OR s.damaged_lines > 0 OR s.completeness IN ('open', 'truncated')
+            ELSE NOT k.is_final OR s.damaged_lines > 0 OR s.completeness = 'truncated'
         END AS is_lower_bound,
         s.is_counted
     FROM usage_kept AS k

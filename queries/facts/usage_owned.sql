@@ -1,7 +1,8 @@
 -- Usage as it is owned
 -- row: one usage event that may count: a request of its owner, a total of a run or of a turn, or a cost without tokens
 -- from: events that say how their figures add up (usage_scope), usage_requests
--- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache;
+-- unknown: NULL = the record did not say; uncached_input_tokens and the cache columns NULL = the wire knows no cache
+--   (uncached_input_tokens also where the cache columns say more than the input that should hold them);
 --   cache_write_5m_tokens NULL = not known how long the cache keeps what was written
 -- not counted: second copies of a record in a run (event_key), rows that a total of the run replaces, all but the
 --   fullest of the rows of one request (the later of equal ones), all but the last running total, requests that another
@@ -114,7 +115,8 @@ SELECT
         ELSE input_tokens
     END AS input_tokens,
     CASE
-        WHEN input_includes_cache THEN input_tokens - cache_read_tokens - coalesce(cache_write_tokens, 0)
+        WHEN input_includes_cache AND input_tokens >= cache_read_tokens + coalesce(cache_write_tokens, 0)
+            THEN input_tokens - cache_read_tokens - coalesce(cache_write_tokens, 0)
         WHEN NOT input_includes_cache THEN input_tokens
     END AS uncached_input_tokens,
     cache_read_tokens, cache_write_tokens, cache_write_tokens - cache_write_1h_tokens AS cache_write_5m_tokens,

@@ -43,6 +43,8 @@ WITH tokens AS (
             OR count(cache_write_1h_tokens) FILTER (WHERE is_total)
                 BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1
             OR count(reasoning_tokens) FILTER (WHERE is_total)
+                BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1
+            OR count(uncached_input_tokens) FILTER (WHERE is_total)
                 BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1 AS has_gaps
     FROM (
         SELECT
@@ -96,10 +98,11 @@ SELECT
     CAST(reasoning_tokens AS BIGINT) AS reasoning_tokens,
     CAST(input_tokens AS BIGINT) + CAST(output_tokens AS BIGINT) AS total_tokens,
     CASE
-        WHEN owns_none THEN damaged_lines > 0 OR completeness IN ('open', 'truncated')
+        WHEN owns_none THEN damaged_lines > 0 OR completeness = 'truncated'
         WHEN input_tokens IS NULL AND output_tokens IS NULL THEN NULL
         ELSE is_partial OR has_gaps OR (is_added_up AND NOT is_whole) OR is_not_final IS TRUE
-            OR (is_stated AND completeness IN ('open', 'truncated')) OR (is_by_request AND damaged_lines > 0) IS TRUE
+            OR (is_stated AND completeness = 'truncated') OR (is_by_request AND damaged_lines > 0) IS TRUE
+            OR (is_stated AND NOT is_by_request AND completeness = 'open') IS TRUE
     END AS tokens_are_lower_bound,
     CASE WHEN named_requests > 0 THEN coalesce(requests, 0) + named_requests ELSE requests END AS requests,
     requests_not_final, CAST(cost AS DOUBLE) AS cost_usd, tool_calls, failed_calls,
