@@ -114,7 +114,7 @@ def test_a_file_size_limit_in_compact(before, forge, tmp_path, place):
     assert lab.content() == was
 
 
-@pytest.mark.parametrize("place", [[100, None], [3000, None], [500, "analytics.lake.create_table_with_add_actions"]])
+@pytest.mark.parametrize("place", [[100, None], [3000, None], [500, "analytics.commits.create_table_with_add_actions"]])
 def test_a_file_size_limit_in_the_making_of_a_lake(before, forge, tmp_path, place):
     lab = Lab(before.folder)
     lab.path = tmp_path / "new"
