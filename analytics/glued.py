@@ -19,11 +19,11 @@ def cuts(line: bytes) -> list[int]:
     """Offsets in the line at which a further part begins, a whole record or a stub; empty: nothing can be recovered.
 
     A record is a JSON object with a `type`, followed by nothing or by the next record. What stands between records
-    is a stub. The structure of JSON is ASCII, so the bytes are looked at as Latin-1, and offsets are byte offsets.
+    is a stub; white space goes with what precedes it, so that no part is blank. The structure of JSON is ASCII, so the bytes are looked at as Latin-1, and offsets are byte offsets.
     """
     text = line.decode("latin-1").rstrip(" \t\r")
     starts: list[int] = []
-    at, budget = len(text) - len(text.lstrip(" \t")), LOOKS * len(text)
+    at, budget = len(text) - len(text.lstrip(" \t\r")), LOOKS * len(text)
     is_found = False
     while at < len(text):
         end, seen = _record_end(text, at)
@@ -31,7 +31,7 @@ def cuts(line: bytes) -> list[int]:
         if end is not None:
             starts.append(at)
             is_found = True
-            at = len(text) - len(text[end:].lstrip(" \t"))
+            at = len(text) - len(text[end:].lstrip(" \t\r"))
             continue
         starts.append(at)
         for opening in OPENING.finditer(text, at + 1):

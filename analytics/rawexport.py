@@ -59,24 +59,22 @@ class RawExport:
 
 
 def write_raw(lake: Lake, name: str, to: IO[bytes]) -> RawExport:
-    """Writes the lines of a source (path or source_id) or of a run (run_id) as they were read."""
-    found = find_source(lake, name)
-    pieces = _pieces(lake, name)
-    if found is not None and pieces:
-        raise UsageError(f"{name!r} is a source and a run. Name the source by its path, or its other name.")
+    """Writes the lines of a source (path or source_id), else of a run (run_id), as they were read."""
     writer = _Writer(lake, to)
+    found = find_source(lake, name)
     if found is not None:
         source, original = found
         if original is not None:
             writer.made.notes.append(f"{source.path} holds the same bytes as {original.path}, which was read for it.")
         writer.source(original or source)
-    elif pieces:
-        writer.run(pieces)
-    else:
+        return writer.made
+    pieces = _pieces(lake, name)
+    if not pieces:
         raise UsageError(
             f"No source and no run of this lake is called {name!r}. "
             "`runlake status --each` lists the sources, `runlake runs` the runs."
         )
+    writer.run(pieces)
     return writer.made
 
 

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 from analytics.schema import RECORDS, arrow_schema
 from analytics.sqlrun import Filters, Session
 
+PAYLOAD = "{}"  # of every event line
+REFUSED_BYTES = 9  # of every refused one
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -20,10 +22,11 @@ def moment(seconds):
     return None if seconds is None else DAY + timedelta(seconds=seconds)
 
 
-def built(spec, number, row):
+def built(spec, number, offset, row):
     """An event row of a line, with defaults, and its further parts."""
     base = {"source_id": spec["source"], "line": number, "run_id": spec["run"], "run_id_origin": "wire"}
     own = {key: value for key, value in row.items() if key != "parts"}
+    own |= {"payload": PAYLOAD, "byte_offset": offset, "redactions": 0}
     rows = []
     for part, values in enumerate([own, *row.get("parts", [])]):
         one = base | {"part": part, "event": own.get("event", own["kind"])} | values
@@ -45,7 +48,7 @@ def read_fixture(specs):
         wire, source_id = spec["wire"], spec["source"]
         source = sources.setdefault(source_id, {
             "wire": wire, "source_id": source_id, "revision": 1, "path": f"/streams/{source_id}.jsonl",
-            "status": "read", "lines": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
+            "status": "read", "lines": 0, "bytes_read": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
             "blank_lines": 0, "pending_bytes": 0, "runs": [], "began_at": None,
         })  # fmt: skip
         if spec.get("pending_bytes"):
@@ -54,15 +57,18 @@ def read_fixture(specs):
         good = []
         for number, row in enumerate(spec["rows"], first):
             source["lines"] += 1
+            offset = source["bytes_read"]
+            source["bytes_read"] += (REFUSED_BYTES if "refused" in row else len(PAYLOAD)) + 1
             if "refused" in row:
-                refusal = {"source_id": source_id, "path": source["path"], "line": number, "part": 0, "bytes": 9}
+                refusal = {"source_id": source_id, "path": source["path"], "line": number, "part": 0, "bytes": REFUSED_BYTES}
+                refusal |= {"byte_offset": offset}
                 refusal |= {"reason": row["refused"], "run_id": row.get("run_id", spec["run"])}
                 rows["refusal"].setdefault(wire, []).append(refusal)
                 source["refused_lines"] += 1
                 source["refusals"] += 1
                 continue
             seq = spec["seq"] + number - first if "seq" in spec else row.get("seq")
-            some = built(spec, number, {"seq": seq} | row)
+            some = built(spec, number, offset, {"seq": seq} | row)
             rows["event"].setdefault(wire, []).extend(some)
             good.append(some)
         seqs = [some[0]["seq"] for some in good if some[0]["seq"] is not None]

@@ -56,6 +56,10 @@ def test_record_behind_a_stub_is_found(torn: dict[str, Any], whole: dict[str, An
         (b'{"type":"a"} \t{"type":"b"}\r', [14]),
         (b'{"type":"a"}\0\0{"type":"b"}', [12, 14]),
         (b'{"type":"a"}tail', [12]),
+        # no part is blank, or the line would be counted as blank too
+        (b'{"type":"a"}\r{"type":"b"}', [13]),
+        (b'{"type":"a"} \r {"type":"b"}\r', [15]),
+        (b'\r{"type":"a"}{"type":"b"}', [13]),
         # a whole object inside the stub is no record: something else follows it
         (b'{"m":[{"type":"text"},{"x{"type":"a"}', [25]),
         # a record of another kind than an object with a type is none

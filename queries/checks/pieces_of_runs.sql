@@ -3,9 +3,14 @@
 -- from: run_states, events
 -- unknown: unknown sums are compared as unknown
 -- not counted: nothing
+--   Records of several runs may be glued on one line, each at its own offset: it is a line of all of these runs.
 CREATE OR REPLACE VIEW check_pieces_of_runs AS
-WITH found AS (
-    SELECT run_id, count(*) FILTER (WHERE part = 0) AS event_lines FROM events GROUP BY run_id
+WITH records AS (
+    SELECT source_id, line, byte_offset, arg_min(run_id, part) AS run_id FROM events GROUP BY source_id, line, byte_offset
+), found AS (
+    SELECT run_id, count(*) AS event_lines
+    FROM (SELECT run_id, source_id, line FROM records GROUP BY run_id, source_id, line)
+    GROUP BY run_id
 )
 SELECT s.run_id, s.event_lines AS ledger_lines, f.event_lines AS lake_lines
 FROM run_states AS s
