@@ -214,10 +214,9 @@ class Tally:
 
 def distinct(line: Ints, first: int, members: Sequence[int] | range) -> int:
     """How many lines these rows stand on; several records may stand on one, next to each other."""
-    if isinstance(members, range) and len(line) and line[-1] - line[0] == len(line) - 1:
-        return len(members)
-    numbers = line[np.asarray(members, np.int64) + first]
-    return int((np.diff(numbers) != 0).sum()) + 1
+    is_run = isinstance(members, range)
+    numbers = line[first + members[0] : first + members[-1] + 1] if is_run else line[np.asarray(members) + first]
+    return int(np.count_nonzero(numbers[1:] != numbers[:-1])) + 1
 
 
 def _first(stamps: Sequence[int | None] | pa.Array, members: Sequence[int]) -> int | None:
