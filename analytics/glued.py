@@ -19,7 +19,8 @@ def cuts(line: bytes) -> list[int]:
     """Offsets in the line at which a further part begins, a whole record or a stub; empty: nothing can be recovered.
 
     A record is a JSON object with a `type`, followed by nothing or by the next record. What stands between records
-    is a stub; white space goes with what precedes it, so that no part is blank. The structure of JSON is ASCII, so the bytes are looked at as Latin-1, and offsets are byte offsets.
+    is a stub; white space goes with what precedes it, so that no part is blank. The structure of JSON is ASCII, so
+    the bytes are looked at as Latin-1, and offsets are byte offsets.
     """
     text = line.decode("latin-1").rstrip(" \t\r")
     starts: list[int] = []

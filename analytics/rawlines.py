@@ -42,12 +42,12 @@ class Source:
     @property
     def whole_lines(self) -> int:
         """Its lines without the pending one."""
-        return int(self.row["lines"]) - (self.row["pending_bytes"] > 0)
+        return int(self.row["lines"]) - int(self.row["pending_bytes"] > 0)
 
     @property
     def window(self) -> int:
         """How many lines to fetch at once."""
-        mean = self.row["bytes_read"] // max(self.whole_lines, 1)
+        mean = int(self.row["bytes_read"]) // max(self.whole_lines, 1)
         return max(1, min(WINDOW_LINES, WINDOW_BYTES // max(mean, 1)))
 
 

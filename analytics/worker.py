@@ -265,9 +265,7 @@ class Worker:
         self.refuse_whole(opened if head else None, tally, head, reason, detail)
         return tally
 
-    def refuse_whole(
-        self, opened: reading.Opened | None, tally: Tally, begun: bytes, reason: str, detail: str
-    ) -> None:
+    def refuse_whole(self, opened: reading.Opened | None, tally: Tally, begun: bytes, reason: str, detail: str) -> None:
         """One refusal for all bytes of a file: those that were read, and what else `opened` has; its first are kept."""
         digest, size, kept = hashlib.sha256(begun), len(begun), begun[:RAW_LIMIT]
         tally.hasher.update(begun)

@@ -60,7 +60,13 @@ def read_fixture(specs):
             offset = source["bytes_read"]
             source["bytes_read"] += (REFUSED_BYTES if "refused" in row else len(PAYLOAD)) + 1
             if "refused" in row:
-                refusal = {"source_id": source_id, "path": source["path"], "line": number, "part": 0, "bytes": REFUSED_BYTES}
+                refusal = {
+                    "source_id": source_id,
+                    "path": source["path"],
+                    "line": number,
+                    "part": 0,
+                    "bytes": REFUSED_BYTES,
+                }
                 refusal |= {"byte_offset": offset}
                 refusal |= {"reason": row["refused"], "run_id": row.get("run_id", spec["run"])}
                 rows["refusal"].setdefault(wire, []).append(refusal)

@@ -83,7 +83,9 @@ def contents(draw, secrets: bool = False):
     lines = [lines[0], *lines[start + 1 : start + MOST_LINES]]
     for _ in range(draw(st.integers(0, 6))):
         at = draw(st.integers(0, len(lines) - 1))
-        edit = draw(st.sampled_from(("junk", "blank", "blank", "torn", "trailing", "glued", "spliced", "bytes", "twice")))
+        edit = draw(
+            st.sampled_from(("junk", "blank", "blank", "torn", "trailing", "glued", "spliced", "bytes", "twice"))
+        )
         if edit == "junk":
             lines.insert(at, draw(st.sampled_from(JUNK)))
         elif edit == "blank":
@@ -109,7 +111,9 @@ def contents(draw, secrets: bool = False):
             label = draw(st.sampled_from(sorted(KINDS)))
             secret = KINDS[label](rng).encode()
             before = lines[at]
-            lines[at] = before.replace(b'":"', b'":"' + secret + b" ", 1) if b'":"' in before else secret + b" " + before
+            lines[at] = (
+                before.replace(b'":"', b'":"' + secret + b" ", 1) if b'":"' in before else secret + b" " + before
+            )
             planted.append((secret, f"[REDACTED:{label}]".encode()))
     ending = draw(st.sampled_from(ENDINGS))
     ends = [ending or draw(st.sampled_from((b"\n", b"\r\n"))) for _ in lines]
@@ -143,13 +147,14 @@ def documents(draw, secrets: bool = False):
     if secrets:
         rng = random.Random(draw(st.integers(0, 2**32)))
         places = [at for at in range(len(text)) if text.startswith((b'":"', b'": "'), at)]
-        for at in sorted(draw(st.lists(st.sampled_from(places), max_size=3, unique=True)), reverse=True) if places else ():
-            at += text[at:].index(b":")
-            at += text[at:].index(b'"') + 1
+        for at in (
+            sorted(draw(st.lists(st.sampled_from(places), max_size=3, unique=True)), reverse=True) if places else ()
+        ):
+            begin = text.index(b'"', text.index(b":", at)) + 1
             label = draw(st.sampled_from(sorted(KINDS)))
             secret = KINDS[label](rng).encode()
-            text = text[:at] + secret + b" " + text[at:]
-            clean = clean[:at] + f"[REDACTED:{label}]".encode() + b" " + clean[at:]
+            text = text[:begin] + secret + b" " + text[begin:]
+            clean = clean[:begin] + f"[REDACTED:{label}]".encode() + b" " + clean[begin:]
             count += 1
     return text, clean, count
 

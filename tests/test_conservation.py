@@ -99,7 +99,7 @@ def blank_longer(blanks):
     return [blank | {"text": blank["text"] + b" "} for blank in blanks]
 
 
-# what is done to the lake, and the source and line that must be named: the place itself, or where a length no longer fits
+# what is done to the lake; source, line and next_line that must be named: between them lies what no longer fits
 DAMAGE = {
     "an event is gone": ("event", where("a.jsonl", 7), gone, ("a.jsonl", 7, None)),
     "an event is there twice": ("event", where("a.jsonl", 7), twice, ("a.jsonl", 7, None)),
@@ -120,8 +120,8 @@ DAMAGE = {
     "no tail": ("source", where("a.jsonl"), changed(pending_bytes=0), ("a.jsonl", 11, None)),
     "a glued record": ("event", where("glued.jsonl", 3, 1), gone, ("glued.jsonl", 3, 4)),
     "a stub before a record": ("refusal", where("glued.jsonl", 4), gone, ("glued.jsonl", 3, 4)),
-    "bytes that are no text": ("event", where("stdout.txt"), changed(raw=lambda b: b and b[1:]), ("stdout.txt", -3, -1)),
-    "a newline at the end": ("source", where("stdout.txt"), changed(ends_without_newline=False), ("stdout.txt", -1, None)),
+    "bytes of no text": ("event", where("stdout.txt"), changed(raw=lambda b: b and b[1:]), ("stdout.txt", -3, -1)),
+    "its last newline": ("source", where("stdout.txt"), changed(ends_without_newline=False), ("stdout.txt", -1, None)),
     "an event in a document": ("event", where("document.json", 5), gone, ("document.json", 5, 6)),
     "its offset": ("event", where("document.json", 5), changed(byte_offset=more), ("document.json", 5, 6)),
     "a skeleton": ("source", where("document.json"), changed(skeleton=lambda t: t + " "), ("document.json", -1, None)),
@@ -134,9 +134,9 @@ DAMAGE = {
 def damaged(sound, folder, record, is_meant, change):
     """A copy of the lake with some rows of it written anew, as no runlake would."""
     shutil.copytree(sound.path, folder / "lake")
-    with open_lake(folder / "lake") as lake:
-        paths = dict(lake.sql("SELECT source_id, path FROM sources").fetchall())
     store = Store.open(folder / "lake")
+    ledger = [pq.ParquetFile(path).read(columns=["source_id", "path"]).to_pylist() for path in store.files("source")]
+    paths = {row["source_id"]: row["path"] for rows in ledger for row in rows}
     ingest_id, added, removed, count = new_ingest_id(), [], [], 0
     for number, file in enumerate(file for file in store.all_files if file.record == record and file.rows):
         table = pq.ParquetFile(store.root / file.relative).read()
@@ -161,10 +161,9 @@ def test_damage_is_found_where_it_is(sound, tmp_path, what):
     path = damaged(sound, tmp_path, record, is_meant, change)
     with open_lake(path) as lake:
         found = lake.sql("FROM check_bytes_of_sources").pl().to_dicts()
-        source_lines = dict(lake.sql("SELECT path, lines FROM sources").fetchall())
+        [(last,)] = lake.sql(f"SELECT lines FROM sources WHERE path LIKE '%/{name}'").fetchall()
     assert found
     assert {row["path"].rsplit("/", 1)[1] for row in found} == {name}, "no other source is blamed"
-    last = source_lines[found[0]["path"]]
     line = last + 1 + line if line is not None and line < 0 else line
     next_line = last + 1 + next_line if next_line is not None and next_line < 0 else next_line
     assert line in {row["line"] for row in found}, found
@@ -175,7 +174,10 @@ def test_the_command_names_source_and_line_and_exits_1(sound, tmp_path, capfd):
     path = damaged(sound, tmp_path, "event", where("a.jsonl", 7), gone)
     assert run(["check", "--lake", str(path)]) == 1
     said = capfd.readouterr()
-    assert f"bytes_of_sources: source {sound.sources / 'a.jsonl'}, line 7, next_line 8, fault a line is missing" in said.err
+    assert (
+        f"bytes_of_sources: source {sound.sources / 'a.jsonl'}, line 7, next_line 8, fault a line is missing"
+        in said.err
+    )
     assert "rows_of_sources" in said.err
 
 

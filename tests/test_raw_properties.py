@@ -8,14 +8,15 @@ import shutil
 
 import pytest
 from helpers import Lab
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from raw_material import DOCUMENTS, STREAMS, contents, sources
 
 from analytics import open_lake
 from analytics.errors import RunlakeError
+from analytics.wires import BY_NAME
 
-EXAMPLES = int(os.environ.get("RUNLAKE_EXAMPLES", "5"))  # of several sources each
-quick = settings(phases=[Phase.generate], max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = int(os.environ.get("RUNLAKE_EXAMPLES", "4"))  # of several sources each
+quick = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +93,7 @@ def test_what_grew_or_was_rewritten_comes_out(folder, made, other):
     for turn in range(rounds + 1):
         now = {}
         for number, ((data, _, _), cuts) in enumerate(made):
-            cuts = sorted(cuts)
-            end = int(cuts[turn] * len(data)) if turn < len(cuts) else len(data)
+            end = int(sorted(cuts)[turn] * len(data)) if turn < len(cuts) else len(data)
             is_rewritten = turn == rounds and number == 0
             now[number] = other[0] if is_rewritten else data[:end]
         paths = {number: lab.write(f"{number}.jsonl", data) for number, data in now.items()}
@@ -115,8 +115,6 @@ def test_the_material_is_of_every_wire(folder):
     for number, data in enumerate(DOCUMENTS):
         lab.write(f"document {number}.json", data)
     lab.ingest(redact=False, jobs=1)
-    from analytics.wires import BY_NAME
-
     read = {(wire, shape) for wire, shape in lab.sql("SELECT wire, shape FROM sources WHERE status = 'read'")}
     wanted = {(wire.name, shape) for wire in BY_NAME.values() for shape in wire.shapes}
     assert wanted - read == set()
