@@ -48,8 +48,8 @@ def read_fixture(specs):
         wire, source_id = spec["wire"], spec["source"]
         source = sources.setdefault(source_id, {
             "wire": wire, "source_id": source_id, "revision": 1, "path": f"/streams/{source_id}.jsonl",
-            "status": "read", "lines": 0, "bytes_read": 0, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0,
-            "blank_lines": 0, "pending_bytes": 0, "runs": [], "began_at": None,
+            "status": "read", "lines": 0, "bytes_read": 0, "event_lines": 0, "events": 0, "refused_lines": 0,
+            "refusals": 0, "blank_lines": 0, "pending_bytes": 0, "runs": [], "began_at": None,
         })  # fmt: skip
         if spec.get("pending_bytes"):
             source["pending_bytes"] = spec["pending_bytes"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import CORPUS
-from helpers import BLOCKED, CANCELED, CLAUDE, CODEX, FIXTURES, GENERIC, Lab
+from helpers import BLOCKED, CANCELED, CLAUDE, CODEX, GENERIC, Lab
 
 from analytics import open_lake
 from analytics.cli import run
@@ -217,10 +217,4 @@ def test_a_document_that_is_too_large_is_counted_whole(tmp_path):
     assert lab.sql("SELECT reason, bytes, octet_length(raw) FROM stored_refusals") == [
         ("document_too_large", len(document), len(document))
     ]
-    assert lab.failed_checks() == {}
-
-
-def test_every_fixture_passes(tmp_path):
-    lab = Lab(tmp_path)
-    lab.ingest(*(FIXTURES / name for name in ("native", "claude-code", "codex-rollout", "codex-exec", "lookalikes")))
     assert lab.failed_checks() == {}

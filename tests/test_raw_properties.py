@@ -106,7 +106,7 @@ def test_what_grew_or_was_rewritten_comes_out(folder, made, other):
             assert turn < rounds or found_wrong(lake) == {}
 
 
-def test_the_material_is_of_every_wire(folder):
+def test_the_material_is_of_every_wire_and_passes(folder):
     """So that the properties above speak of all wires and shapes."""
     lab = fresh(folder)
     for name, files in STREAMS.items():
@@ -119,3 +119,5 @@ def test_the_material_is_of_every_wire(folder):
     wanted = {(wire.name, shape) for wire in BY_NAME.values() for shape in wire.shapes}
     assert wanted - read == set()
     assert lab.sql("SELECT count(*) FROM sources WHERE status = 'skipped'") == [(0,)]
+    with open_lake(lab.path) as lake:
+        assert found_wrong(lake) == {}
