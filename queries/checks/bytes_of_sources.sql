@@ -3,9 +3,9 @@
 -- from: sources, stored_events, stored_refusals
 -- unknown: bytes_kept NULL = a secret was replaced, so the length is what lies between the offsets of two lines
 -- not counted: skipped sources and copies; of a document the text around its events where it holds a redaction
---   From one line to the next the number goes up by one, and the offset by the line's bytes and its newline; blank lines
---   stand between, or in a document the text of its skeleton. It begins behind a byte order mark and ends at bytes_read,
---   so nothing is left over. line is where it fails, next_line the next one that is there.
+--   From one line to the next the number goes up by one, and the offset by the line's bytes and its newline; blank
+--   lines stand between, or in a document the text of its skeleton. A source begins behind its byte order mark and ends
+--   at bytes_read, so nothing is left over. line is where it fails, next_line the next one that is there.
 CREATE OR REPLACE VIEW check_bytes_of_sources AS
 WITH read AS (
     SELECT
