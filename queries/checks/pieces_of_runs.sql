@@ -6,7 +6,9 @@
 --   Records of several runs may be glued on one line, each at its own offset: it is a line of all of these runs.
 CREATE OR REPLACE VIEW check_pieces_of_runs AS
 WITH records AS (
-    SELECT source_id, line, byte_offset, arg_min(run_id, part) AS run_id FROM events GROUP BY source_id, line, byte_offset
+    SELECT source_id, line, byte_offset, arg_min(run_id, part) AS run_id
+    FROM events
+    GROUP BY source_id, line, byte_offset
 ), found AS (
     SELECT run_id, count(*) AS event_lines
     FROM (SELECT run_id, source_id, line FROM records GROUP BY run_id, source_id, line)
