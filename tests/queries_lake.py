@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from analytics.schema import RECORDS, arrow_schema
 from analytics.sqlrun import Filters, Session
 
-PAYLOAD = "{}"  # of every event line
+PAYLOAD = "{}"  # of an event line that gives none
 REFUSED_BYTES = 9  # of every refused one
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -26,7 +26,7 @@ def built(spec, number, offset, row):
     """An event row of a line, with defaults, and its further parts."""
     base = {"source_id": spec["source"], "line": number, "run_id": spec["run"], "run_id_origin": "wire"}
     own = {key: value for key, value in row.items() if key != "parts"}
-    own |= {"payload": PAYLOAD, "byte_offset": offset, "redactions": 0}
+    own = {"payload": PAYLOAD, "byte_offset": offset, "redactions": 0} | own
     rows = []
     for part, values in enumerate([own, *row.get("parts", [])]):
         one = base | {"part": part, "event": own.get("event", own["kind"])} | values
@@ -58,7 +58,7 @@ def read_fixture(specs):
         for number, row in enumerate(spec["rows"], first):
             source["lines"] += 1
             offset = source["bytes_read"]
-            source["bytes_read"] += (REFUSED_BYTES if "refused" in row else len(PAYLOAD)) + 1
+            source["bytes_read"] += (REFUSED_BYTES if "refused" in row else len(row.get("payload", PAYLOAD))) + 1
             if "refused" in row:
                 refusal = {
                     "source_id": source_id,

@@ -137,7 +137,7 @@ def test_strict_makes_a_refusal_a_failure(tmp_path):
     ("nosuch",), ("report", "--nosuch"), ("report", "denails"), ("report", "token_usage", "--by", "moon"), ("sql",),
     ("sql", "SELECT 1", "-f", "x.sql"), ("sql", "DROP TABLE x"), ("sql", "SELECT nope FROM runs"), ("sql", "SELECT ("),
     ("report", "runs", "--since", "some day"), ("report", "runs", "--where", "nope = 1"), ("show", "no-such-run"),
-    ("report", "runs", "denials", "--format", "csv"), ("export",), ("report", "runs", "--format", "html"),
+    ("report", "runs", "denials", "--format", "csv"), ("export",), ("report", "runs", "--format", "docx"),
     ("schema", "nosuch"), ("report", "runs", "--at", "999"),
 ])  # fmt: skip
 def test_asking_for_what_does_not_exist(cli, arguments):
