@@ -49,7 +49,9 @@ WITH tokens AS (
                 BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1 AS has_gaps
     FROM (
         SELECT
-            *, is_kept AND NOT is_side_call AS is_main, is_kept AND NOT is_side_call AND usage_scope <> 'cost' AS is_total
+            *,
+            is_kept AND NOT is_side_call AS is_main,
+            is_kept AND NOT is_side_call AND usage_scope <> 'cost' AS is_total
         FROM usage_owned
     )
     GROUP BY run_id
