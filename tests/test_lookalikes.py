@@ -29,7 +29,7 @@ OURS = sorted(
     path
     for folder in (FIXTURES, CORPUS)
     for path in folder.rglob("*")
-    if path.is_file() and OTHERS not in path.parents and path.suffix != ".py"
+    if path.is_file() and OTHERS not in path.parents and path.suffix != ".py" and path.stem != "other_agent"
 )
 
 
