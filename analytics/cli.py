@@ -113,8 +113,11 @@ def _leave_on_interrupt() -> None:
 
 def main() -> None:
     """The console script."""
-    if sys.stdout is None or sys.stderr is None:  # closed by the caller
-        sys.exit(2)
+    if sys.stderr is None:  # closed by the caller, who wants to hear nothing
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        print("Error: stdout is closed. Give it a place to write to, such as /dev/null.", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
     if not {"ingest", "compact"} & set(sys.argv[1:]):  # what only reads has nothing to bring to an end
         _leave_on_interrupt()
     sys.exit(run(sys.argv[1:]))

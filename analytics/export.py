@@ -54,6 +54,13 @@ class Options:
     formulas: Formulas = "escape"
 
 
+def refuse_lake(out: Path) -> None:
+    """A usage error for a path inside a lake, whose files are runlake's own."""
+    for folder in out.absolute().parents:
+        if (folder / "runlake.json").is_file() and (folder / "_delta_log").is_dir():
+            raise UsageError(f"{out} is inside the lake {folder}. Write it somewhere else.")
+
+
 @contextmanager
 def sink(out: Path | None) -> Iterator[IO[bytes]]:
     """Where bytes go: stdout, or a file beside `out` that takes its name once everything is written."""
@@ -62,6 +69,7 @@ def sink(out: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    refuse_lake(out)
     if out.is_dir():
         raise UsageError(f"{out} is a folder. Name a file, such as {out / 'rows.csv'}.")
     if out.exists() and not out.is_file():  # a device or a FIFO: nothing to put in its place

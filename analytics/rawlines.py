@@ -85,7 +85,14 @@ def find_source(lake: Lake, name: str) -> tuple[Source, Source | None] | None:
         raise UsageError(f"{len(rows):,} sources are called {name!r}. Name one by its source_id: {ids}{more}.")
     source = Source(rows[0])
     if source.row["copy_of"] is not None:
-        return source, source_of(lake, source.row["copy_of"])
+        original = source_of(lake, source.row["copy_of"])
+        digests = {source.row["digest"], original.row["digest"]} - {None}
+        if len(digests) > 1:
+            raise RunlakeError(
+                f"{source.path} is no more: it went on growing as {original.path}, and its lines are the first of that "
+                f"file. Export {original.path}."
+            )
+        return source, original
     if source.row["bytes_read"] is None:
         why = source.row["status_reason"]
         raise RunlakeError(

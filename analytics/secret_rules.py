@@ -77,6 +77,12 @@ _ASSIGN_ANCHORS = ("API_KEY", "APIKEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD",
 _AFTER_NAME = r"""(?:\\*["']\]|'|\])?"""
 _LOWER_SCAN = rf"{words.LOWER_NAME_SCAN}{_AFTER_NAME}[ \t]*(?:=>?|:=?)[ \t]*\\*[\"']?[^ \t\n\r\f\v\"'\\,;]"
 
+# A value without quotes. An & ends it only where another field of a form or another command follows.
+_BARE = (
+    r"""(?P<bare>[^\s"'\\,;&|<>:})\]](?:[^\s"'\\,;&|<>]|&(?!&|[\w.%+-]{1,40}=)(?=[^\s"'\\,;&|<>])"""
+    r"""|\\++[^nrtbfu"'\\\s])*+)"""
+)
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "private_key",
@@ -211,7 +217,7 @@ RULES: tuple[Rule, ...] = (
         _ASSIGN_SCAN,
         _rx(
             rf"{_ASSIGNED_NAME}{_ASSIGN}(?:'(?P<single>[^'\"\\\n]++)'"
-            r"""|(?:\\*+["'])?+(?P<bare>[^\s"'\\,;&|<>:})\]](?:[^\s"'\\,;&|<>]|\\++[^nrtbfu"'\\\s])*+))"""
+            rf"""|(?:\\*+["'])?+{_BARE})"""
         ),
         words.is_assigned,
     ),
@@ -224,7 +230,7 @@ RULES: tuple[Rule, ...] = (
         _rx(
             rf"(?P<name>{words.LOWER_NAME}){_AFTER_NAME}+(?P<sep>[ \t]*+(?:=>|=(?![=~>])|:=|:(?![:/=]))[ \t]*+)"
             r"""(?:\\*+(?P<quote>["'])(?P<quoted>[^\s"'\\]{4,512}+)(?=\\*+(?P=quote))"""
-            r"""|(?P<bare>[^\s"'\\,;&|<>:})\]](?:[^\s"'\\,;&|<>]|\\++[^nrtbfu"'\\\s])*+))"""
+            rf"""|{_BARE})"""
         ),
         words.is_assigned_lower,
     ),

@@ -195,8 +195,17 @@ class Session:
         return UsageError.unknown_name("relation", missing[1], list(self._relations))
 
 
+def as_text(sql: str) -> str:
+    """The query as text; bytes that the locale could not read are UTF-8, or a usage error."""
+    try:
+        return sql.encode("utf-8", "surrogateescape").decode()
+    except UnicodeError as error:
+        raise UsageError(f"The query is not UTF-8 text: {error}. Write it in UTF-8.") from None
+
+
 def only_reads(sql: str, connection: duckdb.DuckDBPyConnection) -> str:
     """The statement, if it is the only one and can only read; else a usage error that names what it is."""
+    sql = as_text(sql)
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:

@@ -543,3 +543,26 @@ def test_what_is_no_time_is_said(wrong):
 
 def test_the_lake_has_no_path_of_the_checkout(rows):
     assert not [row for row in rows("reports") if str(Path.home()) in json.dumps(row)]
+
+
+def test_a_query_that_is_no_text_is_a_usage_error(cli):
+    code, out, err = cli("sql", "SELECT '\udcff'")
+    assert (code, out) == (2, "")
+    assert "not UTF-8 text" in err
+
+
+def test_without_stderr_rows_come_and_without_stdout_a_sentence(tmp_path):
+    shell = [sys.executable, "-m", "analytics", "wires"]
+    silent = subprocess.run(["sh", "-c", '"$@" 2>&-', "sh", *shell], capture_output=True, text=True)
+    assert silent.returncode == 0
+    assert "metaharness" in silent.stdout
+    mute = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *shell], capture_output=True, text=True)
+    assert mute.returncode == 1
+    assert "stdout is closed" in mute.stderr
+
+
+def test_a_file_that_was_named_and_cannot_be_read_is_a_failure(cli, tmp_path):
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    code, _, err = cli("ingest", tmp_path / "gone.jsonl", "--lake", tmp_path / "other")
+    assert code == 1
+    assert "leads nowhere" in err

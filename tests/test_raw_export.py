@@ -204,3 +204,39 @@ def test_bytes_do_not_go_to_a_terminal(lab):
     os.close(theirs)
     assert done.returncode == 2
     assert "Add -o FILE" in done.stderr
+
+
+def test_what_grew_under_another_name_is_that_file_now(lab, export):
+    data = CLAUDE.read_bytes()
+    cut = data.index(b"\n") + 1
+    before = lab.write("a.jsonl", data[:cut])
+    lab.ingest()
+    after = before.rename(before.with_name("b.jsonl"))
+    after.write_bytes(data)
+    lab.ingest()
+    code, out, err = export(before)
+    assert (code, out) == (1, b"")
+    assert f"Export {after}." in err
+    assert export(after)[:2] == (0, data)
+    assert run(["check", "--lake", str(lab.path)]) == 0
+
+
+def test_a_copy_that_is_gone_is_no_hole(lab):
+    lab.write("a.jsonl", CLAUDE.read_bytes())
+    second = lab.write("b.jsonl", CLAUDE.read_bytes())
+    lab.ingest()
+    second.unlink()
+    lab.ingest()
+    assert run(["check", "--lake", str(lab.path)]) == 0
+
+
+def test_sources_and_lakes_are_not_written_over(lab, export):
+    path = lab.write("a.jsonl", CLAUDE.read_bytes())
+    lab.ingest()
+    code, _, err = export(path, "-o", path)
+    assert code == 2
+    assert "is a source of this lake" in err
+    assert path.read_bytes() == CLAUDE.read_bytes()
+    code, _, err = export(path, "-o", lab.path / "runlake.json")
+    assert code == 2
+    assert "is inside the lake" in err

@@ -312,3 +312,17 @@ def test_time_is_linear_in_the_line(unit):
     started = time.process_time()
     REDACTOR.any_bytes(line.encode())
     assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("DB_PASSWORD=Tr0ub4dor&TailTail1 x", "DB_PASSWORD=[REDACTED:secret_assignment] x"),
+        ("password: Tr0ub4dor&3xyzQ", "password: [REDACTED:secret_assignment]"),
+        ("a?token=Zx9Kq2mNv7RtY4wB&page=2", "a?token=[REDACTED:secret_assignment]&page=2"),
+        ("PASSWORD=hunter22 && make", "PASSWORD=[REDACTED:secret_assignment] && make"),
+        ("PASSWORD=hunter22& make", "PASSWORD=[REDACTED:secret_assignment]& make"),
+    ],
+)
+def test_an_ampersand_is_part_of_a_value_unless_a_field_or_command_follows(text, clean):
+    assert Redactor().json_line(text) == (clean, 1)

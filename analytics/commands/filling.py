@@ -88,6 +88,7 @@ def ingest(
     """
     from analytics.commands.facts import as_rows
     from analytics.commands.progress import Bar
+    from analytics.discover import display
     from analytics.ingest import ingest as run
     from analytics.wires import BY_NAME
 
@@ -113,7 +114,9 @@ def ingest(
     _tell(done)
     output = Output(format_, out, formulas)
     emit(as_rows(_closing(done), output), output)
-    if strict and (done.refusals_by_reason or done.problems):
+    named = {display(text) for path in paths for text in (path, os.path.abspath(path))}
+    is_named = any(path in named for path, _ in done.problems)  # that file was the work
+    if is_named or (strict and (done.refusals_by_reason or done.problems)):
         raise typer.Exit(1)
 
 

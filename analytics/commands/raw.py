@@ -13,6 +13,7 @@ from analytics.commands.options import hang_up, opened, say
 from analytics.errors import UsageError
 
 if TYPE_CHECKING:
+    from analytics.api import Lake
     from analytics.rawexport import RawExport
 
 LOST_TOLD = 20
@@ -25,6 +26,8 @@ def export_raw(name: str, lake: Path | None, at: int | None, out: Path | None) -
     if out is None and sys.stdout.isatty():
         raise UsageError("The bytes as they came may make a terminal act on them. Add -o FILE, or pipe them on.")
     with opened(lake, at) as source:
+        if out is not None:
+            _spare_sources(source, out)
         try:
             with sink(out) as to:
                 made = source.write_raw(name, to)
@@ -33,6 +36,14 @@ def export_raw(name: str, lake: Path | None, at: int | None, out: Path | None) -
     tell(made)
     if not made.is_complete:
         raise typer.Exit(1)
+
+
+def _spare_sources(lake: Lake, out: Path) -> None:
+    """A usage error where `out` is a file that was ingested: what is written may have secrets replaced."""
+    from analytics.rawlines import sources_called
+
+    if out.exists() and sources_called(lake, str(out)):
+        raise UsageError(f"{out} is a source of this lake. Name another file: what is written may not be all of it.")
 
 
 def tell(made: RawExport) -> None:

@@ -12,7 +12,7 @@ WITH read AS (
         source_id, path, lines - CASE WHEN pending_bytes > 0 THEN 1 ELSE 0 END AS whole_lines, bytes_read, has_bom,
         ends_without_newline, blanks, skeleton
     FROM sources
-    WHERE status NOT IN ('skipped', 'copy')
+    WHERE bytes_read IS NOT NULL AND status <> 'skipped' AND copy_of IS NULL
 ), blank_lines AS (
     SELECT source_id, b.line AS line, octet_length(b.text) AS bytes
     FROM (SELECT source_id, unnest(blanks) AS b FROM read)
