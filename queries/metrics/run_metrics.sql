@@ -4,9 +4,10 @@
 -- unknown: NULL = the run's stream cannot say, or no record of it did; never 0
 -- not counted: second copies of a run; is_counted is false where another run shows the same work
 --   Tokens leave side calls out, cost_usd does not. tokens_are_lower_bound and denials_are_lower_bound: the true figure
---   may be higher, be it that more may follow or that a record left a number out. unfinished_is_exact false: the run is not closed, calls may yet finish. denied_calls are distinct
---   calls. other_lines are data but no event of the run: plain text between them, voice events. rate_limit_* are NULL
---   where the stream cannot speak of limits. requests_not_final: those whose recorded output is only a snapshot. A run
+--   may be higher, be it that more may follow or that a record left a number out. unfinished_is_exact false: the run is
+--   not closed, calls may yet finish. denied_calls are distinct calls. other_lines are data but no event of the run:
+--   plain text between them, voice events. rate_limit_* are NULL where the stream cannot speak of limits.
+--   requests_not_final: those whose recorded output is only a snapshot. A run
 --   that shows only requests of other runs (a copy) has 0 of its own. It reads the parts of usage and tool_calls that
 --   need events alone, so that one query goes over them a few times.
 CREATE OR REPLACE VIEW run_metrics AS
@@ -48,7 +49,8 @@ WITH tokens AS (
                 BETWEEN 1 AND count(*) FILTER (WHERE is_total) - 1 AS has_gaps
     FROM (
         SELECT
-            *, is_kept AND NOT is_side_call AS is_main, is_kept AND NOT is_side_call AND usage_scope <> 'cost' AS is_total
+            *, is_kept AND NOT is_side_call AS is_main,
+            is_kept AND NOT is_side_call AND usage_scope <> 'cost' AS is_total
         FROM usage_owned
     )
     GROUP BY run_id
