@@ -14,7 +14,7 @@ WITH links AS (
         run_id, min(wire) AS wire, count(*) FILTER (WHERE NOT is_beginning) AS sources,
         sum(lines) AS event_lines, sum(events) AS event_rows,
         min(first_seq) AS first_seq, max(last_seq) AS last_seq,
-        sum(seq_breaks) AS seq_breaks, sum(last_seq - first_seq + 1) AS seq_span,
+        sum(seq_breaks) AS seq_breaks, sum(CAST(last_seq AS DECIMAL(20, 0)) - first_seq + 1) AS seq_span,
         bool_or(first_seq IS NULL) AS is_unnumbered, bool_or(is_shared) AS is_shared,
         min(first_ts) AS first_ts, max(last_ts) AS last_ts,
         max(piece * 1000000000000000 + last_line * 1000000) AS last_position,
@@ -105,7 +105,7 @@ WITH links AS (
         m.closed_position // 1000000 AS closed_line,
         CASE
             WHEN p.is_unnumbered OR p.is_shared THEN NULL
-            ELSE p.last_seq - p.first_seq + 1 - p.seq_span
+            ELSE CAST(p.last_seq AS DECIMAL(20, 0)) - p.first_seq + 1 - p.seq_span
         END AS missing_between
     FROM pieces AS p
     LEFT JOIN marks AS m ON m.run_id = p.run_id

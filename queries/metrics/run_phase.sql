@@ -34,7 +34,8 @@ SELECT
         WHEN 'run_finished' THEN 'finished'
         WHEN 'run_failed' THEN 'failed'
     END AS phase,
-    m.event AS last_event, m.ts AS last_at, m.seq + 1 AS next_seq, m.turn_id, m.step, m.call_id, m.tool, m.reason,
+    m.event AS last_event, m.ts AS last_at, CASE WHEN m.seq < 9223372036854775807 THEN m.seq + 1 END AS next_seq,
+    m.turn_id, m.step, m.call_id, m.tool, m.reason,
     s.refused_lines
 FROM moving AS m
 SEMI JOIN ends AS e ON e.run_id = m.run_id AND e.position = m.position

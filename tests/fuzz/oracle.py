@@ -140,6 +140,7 @@ def compare(whole: Read, first: Read, second: Read) -> int:
         if second.records[name].went_on
         and (is_otherwise(record, first.records[name]) or has_beginning(record, second.records[name]))
     }
+    otherwise |= refused_beginnings(whole, first, second)
     went_on = pa.array([name for name, record in second.records.items() if record.went_on], pa.string())
     for name, record in whole.records.items():
         if name in otherwise:
@@ -176,6 +177,16 @@ def has_beginning(whole: FileRecord, grown: FileRecord) -> bool:
     said = [str(record.row.get("resume_state")) + str(record.row.get("runs")) for record in (whole, grown)]
     is_made_up = [f"-{whole.source_id}" in text or '"":' in text for text in said]
     return is_made_up == [False, True]
+
+
+def refused_beginnings(whole: Read, *pieces: Read) -> set[str]:
+    """The same, where all that a beginning held was refused."""
+
+    def made_up(read: Read) -> set[str]:
+        rows = read.tables["refusal"].select(["source_id", "run_id"]).to_pylist()
+        return {row["source_id"] for row in rows if row["run_id"] and row["run_id"].endswith(row["source_id"])}
+
+    return set().union(*map(made_up, pieces)) - made_up(whole)
 
 
 def difference(made: pa.Table, right: pa.Table) -> str:
