@@ -75,7 +75,9 @@ _ASSIGN = (
 _ASSIGN_SCAN = r"""(?:API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|AUTHORIZATION)[A-Z0-9_]*(?:\\*["']\]|')?[ \t]*[:?+]?[=:]"""
 _ASSIGN_ANCHORS = ("API_KEY", "APIKEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "AUTHORIZATION")
 _AFTER_NAME = r"""(?:\\*["']\]|'|\])?"""
-_LOWER_SCAN = rf"{words.LOWER_NAME_SCAN}{_AFTER_NAME}[ \t]*(?:=>?|:=?)[ \t]*\\*[\"']?[^ \t\n\r\f\v\"'\\,;]"
+# only what has more than letters in it is a value: prose says "token: string" all the time
+_LOWER_VALUE = r"[A-Za-z]*(?:[^A-Za-z \t\n\r\f\v\"'\\]|\\+[^nrtbfu\"'\\ \t\n\r\f\v])"
+_LOWER_SCAN = rf"{words.LOWER_NAME_SCAN}{_AFTER_NAME}[ \t]*(?:=>?|:=?)[ \t]*\\*[\"']?{_LOWER_VALUE}"
 
 # A value without quotes. An & ends it only where another field of a form or another command follows.
 _BARE = (

@@ -29,11 +29,12 @@ LOWER_NAME = (
     r"|[aA]pi[_-]?[kK]ey)"
 )
 LOWER_NAME_SCAN = (
-    r"(?:ssword|ssWord|sswd|ssphrase|ssPhrase|ecret|oken|pi_[kK]ey|pi-[kK]ey|pi[kK]ey"
+    r"(?:ssword|ssWord|sswd|ssphrase|ssPhrase|ecret|token|Token|pi_[kK]ey|pi-[kK]ey|pi[kK]ey"
     r"|(?:rivate|ecret|ccess)[_-]?[kK]ey)"
 )
 LOWER_NAME_ANCHORS = (
-    "ssword", "ssWord", "sswd", "ssphrase", "ssPhrase", "ecret", "oken", "pi_", "pi-", "pik", "piK", "rivate", "ccess",
+    "ssword", "ssWord", "sswd", "ssphrase", "ssPhrase", "ecret", "token", "Token", "pi_", "pi-", "pik", "piK", "rivate",
+    "ccess",
 )  # fmt: skip
 _SECRET_KEY = re.compile(rf"(?:(?:[pPsStTcCaA])(?:{_KEY_ENDINGS[0]})|{_KEY_ENDINGS[1]})\Z")
 _SECRET_NAME = re.compile(r"API_?KEY|SECRET|TOKEN|PASSWORD|PASSWD|AUTHORIZATION")

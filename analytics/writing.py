@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,17 +20,18 @@ SCHEMA = arrow_schema("event").set(PAYLOAD_AT, pa.field("payload", pa.string_vie
 class Writers:
     """The open files of one worker, all of one number; nothing reads them before they are committed."""
 
+    _free: ClassVar[list[bytearray]] = []  # of the process: new memory costs more than memory that was used before
+
     def __init__(self, lake: Path, ingest_id: str, number: int) -> None:
         self._lake, self._ingest_id, self._number = lake, ingest_id, number
         self._open: dict[str, tuple[pq.ParquetWriter, str]] = {}
         self._waiting: dict[str, list[Batch]] = {}
         self._refused: dict[str, list[dict[str, Any]]] = {}
-        self._free: list[bytearray] = []
 
     def buffer(self, size: int) -> bytearray:
         """A buffer of that size: one that a written batch gave back, or a new one."""
         if self._free and len(self._free[-1]) != size:
-            self._free.clear()
+            Writers._free.clear()
         return self._free.pop() if self._free else bytearray(size)
 
     def events(self, wire: str, batch: Batch) -> None:
@@ -74,7 +75,7 @@ class Writers:
         if table.num_rows:
             payload = pa.chunked_array([piece for batch in waiting for piece in batch.payload], pa.string_view())
             self._writer(wire).write_table(table.add_column(PAYLOAD_AT, "payload", payload), row_group_size=1 << 30)
-        self._free += [batch.buffer for batch in waiting if batch.buffer is not None]
+        Writers._free += [batch.buffer for batch in waiting if batch.buffer is not None]
 
     def _writer(self, wire: str) -> pq.ParquetWriter:
         """The open event file of a wire."""
