@@ -206,18 +206,14 @@ def key64(data: bytes) -> int:
 
 
 def loose(line: bytes) -> Any | None:
-    """The line as Python reads JSON: halves of surrogate pairs pass, and counters written as 12.0 are whole. None: it
-    is no JSON.
-    """
-    try:
-        return json.loads(line, parse_float=number)
-    except (ValueError, RecursionError):
-        return None
+    """The line as `mended` has it, read. None: it is no JSON."""
+    whole = mended(line)
+    return None if whole is None else json.loads(whole)
 
 
 def mended(line: bytes) -> bytes | None:
-    """JSON for the decoder in place of a line whose only faults `loose` lets pass (clients cut long texts by UTF-16
-    units); half a pair becomes a question mark.
+    """JSON for the decoder in place of a line whose only faults are halves of surrogate pairs (clients cut long texts by
+    UTF-16 units), which become question marks, and counters written as 12.0, which become whole. None: it is no JSON.
     """
     try:
         return json.dumps(json.loads(line, parse_float=number), ensure_ascii=False).encode("utf-8", "replace")
