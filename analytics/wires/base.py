@@ -212,8 +212,8 @@ def loose(line: bytes) -> Any | None:
 
 
 def mended(line: bytes) -> bytes | None:
-    """JSON for the decoder in place of a line whose only faults are halves of surrogate pairs (clients cut long texts by
-    UTF-16 units), which become question marks, and counters written as 12.0, which become whole. None: it is no JSON.
+    """JSON for the decoder in place of a line whose only faults are halves of surrogate pairs, which become question
+    marks (clients cut long texts by UTF-16 units), and counters written as 12.0, which become whole. None: no JSON.
     """
     try:
         return json.dumps(json.loads(line, parse_float=number), ensure_ascii=False).encode("utf-8", "replace")
