@@ -176,7 +176,14 @@ def has_beginning(whole: FileRecord, grown: FileRecord) -> bool:
     """
     said = [str(record.row.get("resume_state")) + str(record.row.get("runs")) for record in (whole, grown)]
     is_made_up = [f"-{whole.source_id}" in text or '"":' in text for text in said]
-    return is_made_up == [False, True]
+    return is_made_up == [False, True] or first_unnamed(grown) < first_unnamed(whole)
+
+
+def first_unnamed(record: FileRecord) -> float:
+    """The first line of a run whose name is made from its source; infinite where all runs are named."""
+    pieces = record.row.get("runs") or ()
+    made_up = [piece["first_line"] for piece in pieces if piece["run_id"].endswith(f"-{record.source_id}")]
+    return min(made_up, default=float("inf"))
 
 
 def refused_beginnings(whole: Read, *pieces: Read) -> set[str]:
