@@ -276,7 +276,7 @@ class Block:
             key_by_line(place.rows, hashes[place.first : place.first + place.rows.n])
             columns.settle_times(place.rows)
         is_glued = lines.physical is not None
-        size = int(lines.ends[-1] - lines.starts[0])
+        size = int((lines.ends - lines.starts).sum())
         try:
             batch = columns.batch(placed, decoded, line, offsets[decoded.index], size, is_glued=is_glued)
         except OverflowError:
