@@ -213,8 +213,8 @@ class Worker:
                 raise
             return self.refuse_file(task, opened, record, b"", error.reason, str(error))
         size = filled - block.fill
-        if not size:
-            record.status, record.reason = "skipped", "empty"
+        if reading.BOM[:-1].startswith(block.buffer[block.fill : min(filled, block.fill + len(reading.BOM))]):
+            record.status, record.reason = "skipped", "empty"  # or so far no more than a part of the mark
             return None
         if reading.looks_like_utf16(bytes(block.buffer[block.fill : min(filled, block.fill + 512)])):
             head = bytes(block.buffer[block.fill : filled])

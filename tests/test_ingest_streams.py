@@ -17,6 +17,7 @@ from helpers import (
     LEDGER,
     RECORDED,
     TWO_RUNS,
+    Lab,
     Reader,
     check_conservation,
     rebuild,
@@ -300,3 +301,15 @@ def test_a_stream_of_one_line_is_read(folder: Path):
         kinds[name] = reader.read(path)[0].wire
     reader.clear()
     assert "unknown" not in kinds.values(), kinds
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4])
+def test_a_byte_order_mark_may_come_in_pieces(tmp_path, cut):
+    data = b"\xef\xbb\xbf" + CLAUDE.read_bytes()
+    lab = Lab(tmp_path)
+    path = lab.write("a.jsonl", data[:cut])
+    lab.ingest(wire="metaharness")
+    path.write_bytes(data)
+    lab.ingest(wire="metaharness")
+    lines = data.count(b"\n")
+    assert lab.sql("SELECT has_bom, event_lines, refusals, status FROM sources") == [(True, lines, 0, "read")]
