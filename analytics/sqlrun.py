@@ -115,6 +115,7 @@ class Session:
 
     def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
         """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read."""
+        sql = as_text(sql)
         if self.sandboxed:
             sql = only_reads(sql, self._root)
         if _SHOW_TABLES.fullmatch(sql):  # the names are known; making 90 views to list them takes 3 s
@@ -205,7 +206,6 @@ def as_text(sql: str) -> str:
 
 def only_reads(sql: str, connection: duckdb.DuckDBPyConnection) -> str:
     """The statement, if it is the only one and can only read; else a usage error that names what it is."""
-    sql = as_text(sql)
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:

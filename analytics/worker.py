@@ -31,7 +31,7 @@ from analytics.writing import Writers
 
 READ_ERROR = reading.SourceDefect.reason
 NEVER = -1
-CARRIED = ("event_lines", "events", "refused_lines", "blank_lines", "redactions", "has_bom")
+CARRIED = ("event_lines", "events", "refused_lines", "blank_lines", "redactions", "has_bom", "began_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,6 @@ class Worker:
         for name in CARRIED:
             setattr(tally, name, prior[name])
         tally.is_inside_key = "is_inside_key" in saved
-        tally.began_at = prior.get("began_at")  # ledgers of older lakes have no such column
         tally.redactions -= msgspec.json.decode(saved["tail_redactions"])
         tally.refusal_count = prior["refusals"]
         tally.blanks = [(blank["line"], blank["text"]) for blank in prior["blanks"] or ()]

@@ -545,8 +545,11 @@ def test_the_lake_has_no_path_of_the_checkout(rows):
     assert not [row for row in rows("reports") if str(Path.home()) in json.dumps(row)]
 
 
-def test_a_query_that_is_no_text_is_a_usage_error(cli):
-    code, out, err = cli("sql", "SELECT '\udcff'")
+@pytest.mark.parametrize(
+    "asked", [("sql", "SELECT '\udcff'"), ("runs", "--where", "wire = '\udcff'"), ("show", "\udcff")]
+)
+def test_a_query_that_is_no_text_is_a_usage_error(cli, asked):
+    code, out, err = cli(*asked)
     assert (code, out) == (2, "")
     assert "not UTF-8 text" in err
 
