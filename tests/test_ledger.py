@@ -462,9 +462,9 @@ def test_a_hundred_thousand_known_sources_cost_seconds(lab):
     file = lab.put("source", "platonic-core", new_ingest_id(), 0, source_table(rows))
     lab.store = lab.store.commit([file], [], ingest_id="many", note="")
     found = discover([folder])
-    began = time.process_time()  # not what other processes take
+    began = time.perf_counter()
     decided = plan(lab.ledger(), found, ingest_id="now")
-    took = time.process_time() - began
+    took = time.perf_counter() - began
     assert decided.is_empty
     assert len(decided.unchanged) == count
     assert took < 5, took
