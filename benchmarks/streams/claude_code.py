@@ -59,10 +59,12 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
             told = message(answer, block, '"tool_use"' if is_last else "null", used)
             yield row("assistant", f'"message":{told},{request}')
         result = v.text(times=2)
-        is_error = "true" if v.chance() < 0.05 else "false"
+        said = f'[{{"type":"text","text":"{result}"}}]' if v.chance() < 0.1 else f'"{result}"'
+        is_error = v.chance() < 0.05
+        printed = f'"Error: {result}"' if is_error else f'{{"stdout":"{result}","stderr":"","interrupted":false}}'
         yield row(
             "user",
             f'"message":{{"role":"user","content":[{{"tool_use_id":"{call}","type":"tool_result",'
-            f'"content":"{result}","is_error":{is_error}}}]}},'
-            f'"toolUseResult":{{"stdout":"{result}","stderr":"","interrupted":false}}',
+            f'"content":{said},"is_error":{"true" if is_error else "false"}}}]}},'
+            f'"toolUseResult":{printed}',
         )

@@ -37,10 +37,11 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
             told = message(answer, block, "null", usage(*parts))
             yield row("assistant", f'"message":{told},"parent_tool_use_id":null')
         result = v.text(times=2)
+        said = f'[{{"type":"text","text":"{result}"}}]' if v.chance() < 0.1 else f'"{result}"'
         yield row(
             "user",
             f'"message":{{"role":"user","content":[{{"tool_use_id":"{call}","type":"tool_result",'
-            f'"content":"{result}"}}]}},"parent_tool_use_id":null,'
+            f'"content":{said}}}]}},"parent_tool_use_id":null,'
             f'"tool_use_result":{{"stdout":"{result}","stderr":""}}',
         )
         if answers % 16 == 3:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 
 from streams.voice import Voice
 
+ASKED = ('{"harbour":"north","hours":3}', '{"hours":"all"}', "[7]", "null")
+
 
 def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
     """One process of a thread of its own, of as many turns as there is room for."""
     item = -1
+    thread = f"{v.uuid()[:-7]}{number:07x}"
 
     def ran(command: str, output: str, code: str, status: str) -> str:
         return (
@@ -20,7 +23,7 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
     def said(kind: str, text: str) -> str:
         return f'{{"type":"item.completed","item":{{"id":"item_{item}","type":"{kind}","text":"{text}"}}}}'
 
-    yield f'{{"type":"thread.started","thread_id":"{v.uuid()}"}}'
+    yield f'{{"type":"thread.started","thread_id":"{thread}"}}'
     into = cached = out = 0
     while more():
         yield '{"type":"turn.started"}'
@@ -34,6 +37,14 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
             yield '{"type":"item.completed",' + ran(command, v.text(), str(int(is_failed)), status)
             item += 1
             yield said("agent_message", v.text())
+            if v.chance() < 0.1:
+                item += 1
+                told = f'"id":"item_{item}","type":"mcp_tool_call","server":"tides","tool":"lookup","arguments"'
+                arguments, result = v.pick(ASKED), v.pick(('{"content":[]}', "null"))
+                yield (
+                    f'{{"type":"item.completed","item":{{{told}:{arguments},"result":{result},"error":null,'
+                    '"status":"completed"}}'
+                )
         into += v.between(9_000, 150_000)
         cached += v.between(4_000, 9_000)
         out += v.between(200, 2_000)

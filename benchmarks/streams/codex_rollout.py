@@ -50,8 +50,10 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
             f'"type":"function_call","name":"exec_command","arguments":"{arguments}","call_id":"{call}"',
         )
         code = int(v.chance() < 0.1)
-        output = f"Process exited with code {code}\\nOutput:\\n{v.text()}"
-        yield row("response_item", f'"type":"function_call_output","call_id":"{call}","output":"{output}"')
+        output = f'"Process exited with code {code}\\nOutput:\\n{v.text()}"'
+        if v.chance() < 0.05:  # a list where most have a string
+            output = f'[{{"type":"input_text","text":{output}}}]'
+        yield row("response_item", f'"type":"function_call_output","call_id":"{call}","output":{output}')
         said = v.text()
         yield row("event_msg", f'"type":"agent_message","message":"{said}"')
         told = f'"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{said}"}}]'

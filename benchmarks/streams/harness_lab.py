@@ -34,6 +34,11 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
             f'"reasoning_output_tokens":0{rest}}}',
         )
 
+    def arguments(tool: str) -> str:
+        if tool == "Grep":  # a string where others have an object
+            return f'"{v.bit()}"'
+        return f'{{"file_path":"src/{task}/part_{v.between(0, 40)}.py","text":"{v.bit()}"}}'
+
     yield line(
         "run_started",
         "null",
@@ -56,11 +61,7 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
         for _ in range(v.between(1, 2)):
             tool, call = v.pick(TOOLS) if agent == "claude" else "shell", f'"tu_{v.hex(14)}"'
             family = "command" if tool in {"Bash", "shell"} else "tool"
-            given = (
-                f'"command":"{v.bit()}"'
-                if family == "command"
-                else f'"input":{{"file_path":"src/{task}/part_{v.between(0, 40)}.py","text":"{v.bit()}"}}'
-            )
+            given = f'"command":"{v.bit()}"' if family == "command" else f'"input":{arguments(tool)}'
             yield line(f"{family}_started", f'"{tool}"', f'{{"tool":"{tool}",{given}}}', call)
             status = "error" if v.chance() < 0.05 else "completed"
             finished = f'{{"tool":"{tool}","status":"{status}","output":"{v.text()}"}}'

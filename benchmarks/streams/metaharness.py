@@ -16,6 +16,7 @@ HERMETIC = (
     '{"mode":"strict","decisions":"ask","imposed":[{"row":"h5","how":"flag"}],"unavailable":[],"ambient_inputs":[],'
     '"installed_plugins":[]}'
 )
+LOOSE = ("null", "null", "null", '{"interrupted":false}', '"Error: exit code 1"', '[{"type":"text","text":"done"}]')
 UNSAID = (
     '"api_error_status":null,"num_turns":null,"duration_ms":null,"duration_api_ms":null,"ttft_ms":null,'
     '"time_to_request_ms":null'
@@ -46,9 +47,10 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
 
     def usage(request: str, model: str, parts: tuple[int, ...]) -> str:
         into, read, write, out = parts
+        wrote = write if adapter == "claude" else "null"
         return (
             f'"request_id":{request},"model":{model},"usage":{{"input_tokens":{into},"output_tokens":{out},'
-            f'"cache_read_input_tokens":{read},"cache_creation_input_tokens":{write if adapter == "claude" else "null"},'
+            f'"cache_read_input_tokens":{read},"cache_creation_input_tokens":{wrote},'
             '"service_tier":null,"thinking_tokens":null,"iterations":null,"speed":null,"cost_usd":null}'
         )
 
@@ -76,8 +78,8 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
         told = f'"{content}","bytes":{len(content)}' if content else 'null,"bytes":null'
         return vendor(
             "tool.result",
-            f'"call_id":"{call}","is_error":{is_error},"content":{told},"tool_use_result":null,"exit_code":null,'
-            '"outcome_source":null',
+            f'"call_id":"{call}","is_error":{is_error},"content":{told},"tool_use_result":{v.pick(LOOSE)},'
+            '"exit_code":null,"outcome_source":null',
         )
 
     model = {"claude": "larch-5", "codex": "kite-6-codex", "b10x": "plover-2"}[adapter]

@@ -11,6 +11,8 @@ TOOLS = (
     ("web.fetch", "network"),
 )  # fmt: skip
 
+DATA = ('{"exit_code":0}', '{"exit_code":1}', "null", "[1,2,3]", '"ok"')
+
 
 def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
     """One run, of as many turns as there is room for; each turn but the last calls a tool."""
@@ -73,7 +75,7 @@ def run(v: Voice, number: int, more: Callable[[], bool]) -> Iterator[str]:
             continue
         yield line(
             "tool_finished",
-            f',"result":{{"call_id":"{call}","summary":"{v.text()}","data":{{"exit_code":0}},"artifacts":[],'
+            f',"result":{{"call_id":"{call}","summary":"{v.text()}","data":{v.pick(DATA)},"artifacts":[],'
             '"visibility":"both"}',
         )
     yield context(turn)
