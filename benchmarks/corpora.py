@@ -19,7 +19,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -35,8 +35,9 @@ from streams import (
 from streams.voice import Pages, Voice
 
 FILES_A_FOLDER = 500
-RUN_BYTES = 2_000_000  # of a run that shares its file with others
-PROBE_RUNS, PROBE_ROUNDS = 60, 60
+RUN_BYTES = 500_000  # of a run that shares its file with others
+RUNS_A_FILE = 100_003  # at most; odd, so that kinds of runs take turns over files, too
+PROBE_RUNS, PROBE_BYTES = 24, 60_000
 PROBES = (100.0, 1_000.0)
 BETWEEN_WORDS = 5.0  # a text ends with a word, so it is about so much longer than asked for
 
@@ -121,8 +122,8 @@ def mean_text(wire: str, line_bytes: int) -> float:
         size = lines = 0
         for number in range(PROBE_RUNS):
             voice.new_run(number)
-            rounds = iter(range(PROBE_ROUNDS))
-            for line in WIRES[wire].run(voice, number, lambda left=rounds: next(left, None) is not None):  # type: ignore[misc]
+            end = size + PROBE_BYTES
+            for line in WIRES[wire].run(voice, number, lambda: size < end):  # noqa: B023 - asked before they change
                 size += len(line) + 1
                 lines += 1
         means.append(size / lines)
@@ -148,9 +149,10 @@ def write_wire(folder: Path, wire: str, order: Order) -> Written:
         path.parent.mkdir(parents=True, exist_ok=True)
         limit = (order.size_bytes - done.bytes) // (order.files - place)
         with path.open("wb") as file:
-            size = 0
+            size = runs = 0
             while size < limit or not size:
-                run = number if size == 0 else number * 1_000_000 + size
+                run = number * RUNS_A_FILE + runs if how.shares_files else number
+                runs += 1
                 end = min(limit, size + RUN_BYTES) if how.shares_files else limit
                 voice.new_run(run)
                 for line in how.run(voice, run, lambda: size < end):  # noqa: B023 - asked before they change
@@ -171,15 +173,15 @@ def write_wire(folder: Path, wire: str, order: Order) -> Written:
 def write(folder: Path, wires: list[str], order: Order, jobs: int = 1) -> list[Written]:
     """Write a corpus below `folder`; `order` is for all wires together, each gets its share."""
     count = len(wires)
-    share = Order(
-        order.size_bytes // count, max(1, order.files // count), order.line_bytes, order.bad_share, order.seed,
-        order.number_from,
-    )  # fmt: skip
-    job = partial(write_wire, folder, order=share)
+    shares = [
+        replace(order, size_bytes=order.size_bytes // count, files=max(1, (order.files + place) // count))
+        for place in range(count)
+    ]
+    job = partial(write_wire, folder)
     if jobs == 1:
-        return [job(wire) for wire in wires]
+        return list(map(job, wires, shares))
     with ProcessPoolExecutor(jobs) as pool:
-        return list(pool.map(job, wires))
+        return list(pool.map(job, wires, shares))
 
 
 def main() -> None:

@@ -116,7 +116,7 @@ def polars_inferring(folder: Path, out: Path) -> None:
     import polars as pl
 
     pl.scan_ndjson(folder / "**" / "*.jsonl").sink_parquet(out)
-    lines = sorted(folder.rglob("*.jsonl"))[0].read_bytes()
+    lines = min(folder.rglob("*.jsonl")).read_bytes()
     there = {path for line in msgspec.json.Decoder().decode_lines(lines) for path in _paths(line)}
     kept = set(_paths_of(pl.scan_parquet(out).collect_schema()))
     print(f"{len(there & kept)} of {len(there)} fields")

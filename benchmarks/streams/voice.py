@@ -23,6 +23,7 @@ MAX_TEXT_BYTES = 195_000  # of a text that stands once in its line; lines reach 
 PAGE_PASSAGES, PASSAGE_PIECES = 50_000, 12  # of a page of about 4.5 MB; a piece is a word or a little more
 REPEATED_SHARE, REPEATED_REACH = 0.15, 3_000  # passages that repeat what stood so many pieces before at most
 SIZES = 8_192
+GOLDEN = 0.6180339887498949
 SPREAD = 1.45  # of the logarithms of text sizes: 1 in 10 is over twice the mean, 1 in 1,000 over thirteen times
 START_MS = int(datetime(2026, 9, 1, 6, tzinfo=UTC).timestamp() * 1000)
 DAYS = 60
@@ -246,6 +247,7 @@ class Voice:
         self._sizes = text_sizes(mean_text)
         self._small = [min(600, max(8, size // 6)) for size in self._sizes]
         self._minutes: dict[int, str] = {}
+        self._place = 0.0  # in the sizes of texts: steps of the golden ratio meet all of them evenly
         self.new_run(0)
 
     def new_run(self, number: int) -> None:
@@ -265,7 +267,8 @@ class Voice:
 
     def text(self, times: int = 1) -> str:
         """A text of any size, for a line in which it stands `times` times."""
-        size = self._sizes[int(self.chance() * SIZES)]
+        self._place = (self._place + GOLDEN) % 1
+        size = self._sizes[int(self._place * SIZES)]
         return self._pages.take(size if times == 1 else min(size, MAX_TEXT_BYTES // times))
 
     def bit(self) -> str:
