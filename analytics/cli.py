@@ -20,6 +20,7 @@ from analytics.commands import about, asking, filling, options
 from analytics.commands.show import show
 from analytics.commands.status import status
 from analytics.errors import RunlakeError
+from analytics.withoutpandas import hide_pandas
 
 GRACE_SECONDS = 2.0
 app = typer.Typer(
@@ -118,6 +119,7 @@ def main() -> None:
     if sys.stdout is None:
         print("Error: stdout is closed. Give it a place to write to, such as /dev/null.", file=sys.stderr)  # noqa: T201
         sys.exit(1)
+    hide_pandas()
     if not {"ingest", "compact"} & set(sys.argv[1:]):  # what only reads has nothing to bring to an end
         _leave_on_interrupt()
     sys.exit(run(sys.argv[1:]))
