@@ -53,6 +53,7 @@ class Bench:
     work: Path
     sizes: Sizes
     wires: tuple[str, ...] = WIRES
+    keep: Path | None = None  # where the lake of the part scale is to stay
     ingest: list[Row] = field(default_factory=list)
     measures: dict[str, Row] = field(default_factory=dict)
     scale: list[Row] = field(default_factory=list)

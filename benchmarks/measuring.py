@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,7 +64,9 @@ def run_process(
     code = os.waitstatus_to_exitcode(status)
     if code and not may_fail:
         raise SystemExit(f"{' '.join(argv)} ended with status {code}: {said[1].strip()[-2_000:]}")
-    error = (said[1].strip().splitlines() or [f"ended with status {code}"])[-1] if code else ""
+    lines = said[1].strip().splitlines() or [f"ended with status {code}"]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    error = (raised or lines)[-1][:160] if code else ""
     return Measured(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said[0], error)
 
 

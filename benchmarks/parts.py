@@ -143,7 +143,8 @@ def unchanged(bench: Bench) -> None:
     """Many files again, with nothing new, and with one line more in one of them."""
     sizes, lake, tiny_lake = bench.sizes, bench.work / "lake", bench.work / "tiny-lake"
     size = sizes.unchanged_files * sizes.small_file_kb / 1e3
-    folder, made = bench.corpus("again", "--megabytes", size, "--files", sizes.unchanged_files)
+    wires = [part for wire in dict.fromkeys((*bench.wires, "codex-exec")) for part in ("--wire", wire)]
+    folder, made = bench.corpus("again", *wires, "--megabytes", size, "--files", sizes.unchanged_files)
     tiny, _ = bench.corpus("tiny-again", "--wire", "codex-exec", "--megabytes", 0.002, "--files", 1)
     bench.runlake(folder, lake)
     bench.runlake(tiny, tiny_lake)
@@ -225,8 +226,9 @@ def report(bench: Bench) -> None:
 
 def scale(bench: Bench) -> None:
     """The headline reports over ever larger lakes, which are compacted before each measuring."""
-    sizes, lake = bench.sizes, bench.work / "scale-lake"
-    shutil.rmtree(lake, ignore_errors=True)
+    sizes, lake = bench.sizes, bench.keep or bench.work / "scale-lake"
+    if lake.exists():
+        raise SystemExit(f"{lake} is there already; the lake of the part scale is made anew")
     names = run_process([sys.executable, "-c", "from analytics.api import MAIN_REPORTS; print(*MAIN_REPORTS)"])
     events = slices = 0
     for wanted in sizes.scale_events:
@@ -260,7 +262,8 @@ def scale(bench: Bench) -> None:
     growth = last["reports"][together] / first["reports"][together] / (last["events"] / first["events"])
     how = f"{first['events'] / 1e6:,.2f} M to {last['events'] / 1e6:,.2f} M events"
     bench.tell("headline reports, all: time at the largest lake against the smallest, per event", growth, how)
-    shutil.rmtree(lake)
+    if bench.keep is None:
+        shutil.rmtree(lake)
 
 
 PARTS: dict[str, Callable[[Bench], None]] = {
