@@ -43,7 +43,7 @@ BETWEEN_WORDS = 5.0  # a text ends with a word, so it is about so much longer th
 
 
 def broken_off(line: str) -> str:
-    return line[: max(30, len(line) * 2 // 3)]
+    return line[: len(line) * 2 // 3]
 
 
 def followed(line: str) -> str:

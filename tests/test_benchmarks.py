@@ -110,6 +110,15 @@ def test_bad_lines_are_evenly_spread(corpora):
         assert all(40 <= right - left <= 60 for left, right in pairwise(bad)), wire
 
 
+@pytest.mark.parametrize("line", ['{"type":"turn.started"}', '{"a":"' + "b" * 100 + '"}'])
+def test_a_damaged_line_is_no_json(line, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import corpora
+
+    for damage in corpora.WIRES["codex-exec"].damages:
+        assert not _is_json(damage(line).encode("latin-1")), damage
+
+
 def _is_json(line):
     try:
         json.loads(line.decode(), strict=True)
