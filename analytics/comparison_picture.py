@@ -1,0 +1,146 @@
+"""The picture of a comparison: the interval of each metric, and beside it the differences of its tasks.
+
+Both are relative to A's mean, so that metrics of different units stand on one scale; what has no such figure (A's mean
+is zero) is named beside the picture. Drawn without a network: Vega-Lite through vl-convert.
+"""
+# ruff: noqa: PLC0415 — Altair takes 0.5 s and is an extra
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analytics.errors import UsageError
+
+if TYPE_CHECKING:
+    from analytics.comparison_runs import Comparison
+
+SUFFIXES = (".svg", ".png", ".html")
+PIXELS_PER_POINT = 2  # of a .png
+LONGEST_NAME = 60
+# by verdict; told apart also by people who do not see red and green, and in grey
+COLOURS = {
+    "better": "#0072b2", "worse": "#d55e00", "higher": "#56b4e9", "lower": "#cc79a7", "no difference shown": "#8a8a8a",
+    "not decidable": "#c4c4c4",
+}  # fmt: skip
+
+
+def check_picture(path: Path) -> None:
+    """A usage error if the picture cannot be drawn: an unknown suffix, or the extra is not installed."""
+    from importlib.util import find_spec
+
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"No picture has the suffix {path.suffix!r}. Use one of {', '.join(SUFFIXES)}.")
+    if any(find_spec(name) is None for name in ("altair", "vl_convert")):
+        raise UsageError("A picture needs Altair and vl-convert: pip install 'runlake[report]'.")
+
+
+def draw(comparison: Comparison, path: Path) -> list[str]:
+    """Writes the picture; gives what it could not show, a sentence each."""
+    from analytics.export import sink
+
+    check_picture(path)
+    notes = []
+    rows = comparison.metrics.to_dicts()
+    hidden = [row["metric"] for row in rows if row.get("relative_percent") is None]
+    if hidden:
+        notes.append(f"Not in the picture, since A's mean is unknown or may be 0: {', '.join(hidden)}.")
+    kind = path.suffix.lower()[1:]
+    chart = chart_of(comparison)
+    if kind == "png":
+        buffer = io.BytesIO()
+        chart.save(buffer, format="png", scale_factor=PIXELS_PER_POINT)
+        data = buffer.getvalue()
+    elif kind == "svg":
+        text = io.StringIO()
+        chart.save(text, format="svg")
+        data = text.getvalue().encode()
+    else:
+        data = chart.to_html(inline=True).encode()
+    with sink(path) as to:
+        to.write(data)
+    return notes
+
+
+def chart_of(comparison: Comparison) -> Any:
+    """The picture as an Altair chart: the intervals, and where runs are paired the tasks."""
+    import altair as alt
+
+    rows = [_interval(row) for row in comparison.metrics.to_dicts() if row.get("relative_percent") is not None]
+    order = [row["metric"] for row in rows]
+    tasks = [_task(row) for row in comparison.tasks.to_dicts() if row["metric"] in order and row["is_paired"]]
+    tasks = [row for row in tasks if row["percent"] is not None]
+    title = alt.TitleParams(
+        f"{_safe(comparison.b)} against {_safe(comparison.a)}",
+        subtitle=[
+            f"by {comparison.by}, "
+            + ("paired by task" if comparison.pairing == "task" else "unpaired: no run names a task"),
+            f"{comparison.settings.level * 100:g} % intervals, {comparison.settings.resamples:,} resamples",
+        ],
+        anchor="start",
+    )
+    if not rows:
+        return (
+            alt.Chart(alt.Data(values=[{"text": "No metric has a relative difference to show."}]), title=title)
+            .mark_text(align="left")
+            .encode(text="text:N", x=alt.value(0))
+            .properties(width=420, height=40)
+        )
+    y = alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
+    zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="#777").encode(x="zero:Q")
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        y=y,
+        color=alt.Color(
+            "verdict:N", title="verdict",
+            scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=alt.Legend(orient="bottom"),
+        ),
+        tooltip=["metric:N", "verdict:N", "shown:N", "reason:N"],
+    )  # fmt: skip
+    across = alt.X("percent:Q", title="mean difference, % of A's mean", scale=alt.Scale(zero=True))
+    intervals = alt.layer(
+        zero,
+        base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title="mean difference, % of A's mean"), x2="high:Q"),
+        base.mark_point(filled=True, size=90, opacity=1).encode(x=across),
+        base.mark_text(dy=-11, fontSize=10).encode(x=across, text="shown:N"),
+    ).properties(width=380, height=alt.Step(36), title=alt.TitleParams("interval of the mean", fontSize=11))
+    if not tasks:
+        return intervals.properties(title=title)
+    dots = (
+        alt.Chart(alt.Data(values=tasks))
+        .mark_point(filled=True, size=45, opacity=0.55, color="#444")
+        .encode(
+            y=alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
+            x=alt.X("percent:Q", title="difference of a task, % of A's mean in it"),
+            tooltip=["task:N", "metric:N", "shown:N"],
+        )
+    )
+    beside = alt.layer(zero, dots).properties(
+        width=300, height=alt.Step(36), title=alt.TitleParams("each task", fontSize=11)
+    )
+    return alt.hconcat(intervals, beside, title=title).resolve_scale(x="independent")
+
+
+def _interval(row: dict[str, Any]) -> dict[str, Any]:
+    percent, low, high = (row[f"relative_{part}percent"] for part in ("", "low_", "high_"))
+    shown = f"{percent:+.3g} %"
+    return {
+        "metric": row["metric"], "verdict": row["verdict"], "reason": row["reason"], "percent": percent, "low": low,
+        "high": high, "shown": shown,
+    }  # fmt: skip
+
+
+def _task(row: dict[str, Any]) -> dict[str, Any]:
+    percent = row["relative_percent"]
+    return {
+        "metric": row["metric"], "task": _safe(row["task"]), "percent": percent,
+        "shown": "" if percent is None else f"{percent:+.3g} %",
+    }  # fmt: skip
+
+
+def _safe(text: str) -> str:
+    """A name from a stream, spelled out and without what would end a script element."""
+    from analytics.render import visible
+
+    shown = visible(text).replace("<", "‹").replace(">", "›")
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
