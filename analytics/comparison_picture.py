@@ -21,8 +21,8 @@ PIXELS_PER_POINT = 2  # of a .png
 LONGEST_NAME = 60
 # by verdict; told apart also by people who do not see red and green, and in grey
 COLOURS = {
-    "better": "#0072b2", "worse": "#d55e00", "higher": "#56b4e9", "lower": "#cc79a7", "no difference shown": "#8a8a8a",
-    "not decidable": "#c4c4c4",
+    "better": "#0072b2", "worse": "#d55e00", "higher": "#56b4e9", "lower": "#cc79a7", "no difference shown": "#5f5f5f",
+    "not decidable": "#a8a8a8",
 }  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def draw(comparison: Comparison, path: Path) -> list[str]:
         chart.save(text, format="svg")
         data = text.getvalue().encode()
     else:
-        data = chart.to_html(inline=True).encode()
+        data = chart.to_html(inline=True, embed_options={"actions": False}).encode()
     with sink(path) as to:
         to.write(data)
     return notes
@@ -82,36 +82,37 @@ def chart_of(comparison: Comparison) -> Any:
     )
     if not rows:
         return (
-            alt.Chart(alt.Data(values=[{"text": "No metric has a relative difference to show."}]), title=title)
+            alt.Chart(_data([{"text": "No metric has a relative difference to show."}]), title=title)
             .mark_text(align="left")
             .encode(text="text:N", x=alt.value(0))
             .properties(width=420, height=40)
         )
     y = alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
-    zero = alt.Chart(alt.Data(values=[{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="#777").encode(x="zero:Q")
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        y=y,
+    zero = alt.Chart(_data([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="#777").encode(x="zero:Q")
+    plain = alt.Chart(_data(rows)).encode(y=y, tooltip=["metric:N", "verdict:N", "shown:N", "reason:N"])
+    base = plain.encode(
         color=alt.Color(
             "verdict:N", title="verdict",
             scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=alt.Legend(orient="bottom"),
         ),
-        tooltip=["metric:N", "verdict:N", "shown:N", "reason:N"],
     )  # fmt: skip
-    across = alt.X("percent:Q", title="mean difference, % of A's mean", scale=alt.Scale(zero=True))
+    across = alt.X("percent:Q", title="mean difference, % of A's mean", scale=alt.Scale(zero=True, padding=18))
+    words = plain.encode(x=across, text="shown:N")
     intervals = alt.layer(
         zero,
         base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title="mean difference, % of A's mean"), x2="high:Q"),
         base.mark_point(filled=True, size=90, opacity=1).encode(x=across),
-        base.mark_text(dy=-11, fontSize=10).encode(x=across, text="shown:N"),
+        words.mark_text(dy=-12, fontSize=10, color="white", stroke="white", strokeWidth=4),  # lines end before them
+        words.mark_text(dy=-12, fontSize=10, color="#333"),
     ).properties(width=380, height=alt.Step(36), title=alt.TitleParams("interval of the mean", fontSize=11))
     if not tasks:
         return intervals.properties(title=title)
     dots = (
-        alt.Chart(alt.Data(values=tasks))
+        alt.Chart(_data(tasks))
         .mark_point(filled=True, size=45, opacity=0.55, color="#444")
         .encode(
             y=alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
-            x=alt.X("percent:Q", title="difference of a task, % of A's mean in it"),
+            x=alt.X("percent:Q", title="difference of a task, % of A's mean in it", scale=alt.Scale(padding=12)),
             tooltip=["task:N", "metric:N", "shown:N"],
         )
     )
@@ -121,12 +122,16 @@ def chart_of(comparison: Comparison) -> Any:
     return alt.hconcat(intervals, beside, title=title).resolve_scale(x="independent")
 
 
+def _data(rows: list[dict[str, Any]]) -> Any:
+    """Rows inside the chart, as Vega-Lite writes them."""
+    return {"values": rows}
+
+
 def _interval(row: dict[str, Any]) -> dict[str, Any]:
     percent, low, high = (row[f"relative_{part}percent"] for part in ("", "low_", "high_"))
-    shown = f"{percent:+.3g} %"
     return {
         "metric": row["metric"], "verdict": row["verdict"], "reason": row["reason"], "percent": percent, "low": low,
-        "high": high, "shown": shown,
+        "high": high, "shown": _percent(percent),
     }  # fmt: skip
 
 
@@ -134,8 +139,14 @@ def _task(row: dict[str, Any]) -> dict[str, Any]:
     percent = row["relative_percent"]
     return {
         "metric": row["metric"], "task": _safe(row["task"]), "percent": percent,
-        "shown": "" if percent is None else f"{percent:+.3g} %",
+        "shown": "" if percent is None else _percent(percent),
     }  # fmt: skip
+
+
+def _percent(value: float) -> str:
+    if value == 0:
+        return "0 %"
+    return f"{value:+,.0f} %" if abs(value) >= 100 else f"{value:+.1f} %"
 
 
 def _safe(text: str) -> str:
