@@ -9,23 +9,26 @@
 --   inconsistent. tool_calls_unfinished only of closed runs: elsewhere calls may yet finish. duration_ms of a run whose
 --   end was seen. What is compared is listed in `runlake compare --help`.
 CREATE OR REPLACE VIEW comparable_runs AS
-WITH agents AS (
-    SELECT run_id, parent_run_id, is_counted
+WITH named AS (
+    SELECT
+        run_id, array_to_string(models, ', ') AS model, agent_version, is_counted,
+        parent_run_id IS NOT NULL AND (attributes->>'forked_from') IS NULL AS is_agent,
+        CASE
+            WHEN parent_run_id IS NOT NULL AND (attributes->>'forked_from') IS NULL THEN parent_run_id
+            ELSE run_id
+        END AS family
     FROM runs
-    WHERE parent_run_id IS NOT NULL AND (attributes->>'forked_from') IS NULL
 ), families AS (
-    SELECT parent_run_id AS run_id, count(*) AS agent_runs FROM agents WHERE is_counted GROUP BY parent_run_id
+    SELECT
+        run_id, model, agent_version, is_agent,
+        count(*) FILTER (WHERE is_agent AND is_counted) OVER (PARTITION BY family) AS agent_runs
+    FROM named
 ), said AS (
     SELECT
-        m.*, array_to_string(r.models, ', ') AS model, r.agent_version,
-        coalesce(f.agent_runs, 0) AS agent_runs,
-        m.completeness IN ('open', 'truncated', 'inconsistent') OR m.refused_lines > 0 OR f.agent_runs IS NOT NULL
-            AS is_cut
-    FROM run_metrics AS m
-    JOIN runs AS r ON r.run_id = m.run_id
-    LEFT JOIN families AS f ON f.run_id = m.run_id
-    LEFT JOIN agents AS a ON a.run_id = m.run_id
-    WHERE m.is_counted AND a.run_id IS NULL
+        m.*, f.model, f.agent_version, f.agent_runs,
+        m.completeness IN ('open', 'truncated', 'inconsistent') OR m.refused_lines > 0 OR f.agent_runs > 0 AS is_cut
+    FROM run_metrics AS m JOIN families AS f ON f.run_id = m.run_id
+    WHERE m.is_counted AND NOT f.is_agent
 )
 SELECT
     run_id, wire, adapter, task, variant, repetition, model, agent_version, working_directory, git_branch, started_at,
