@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".html")
 PIXELS_PER_POINT = 2  # of a .png
 LONGEST_NAME = 60
+MANY, FAINT = 60, 0.15  # so many tasks a metric lie over each other: how opaque they then are
 # by verdict; told apart also by people who do not see red and green, and in grey
 COLOURS = {
     "better": "#0072b2", "worse": "#d55e00", "higher": "#56b4e9", "lower": "#cc79a7", "no difference shown": "#5f5f5f",
@@ -45,7 +46,7 @@ def draw(comparison: Comparison, path: Path) -> list[str]:
     rows = comparison.metrics.to_dicts()
     hidden = [row["metric"] for row in rows if row.get("relative_percent") is None]
     if hidden:
-        notes.append(f"Not in the picture, since A's mean is unknown or may be 0: {', '.join(hidden)}.")
+        notes.append(f"Not in the picture, since they are no share of A's mean (unknown, or 0): {', '.join(hidden)}.")
     kind = path.suffix.lower()[1:]
     chart = chart_of(comparison)
     if kind == "png":
@@ -96,11 +97,16 @@ def chart_of(comparison: Comparison) -> Any:
             scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=alt.Legend(orient="bottom"),
         ),
     )  # fmt: skip
-    across = alt.X("percent:Q", title="mean difference, % of A's mean", scale=alt.Scale(zero=True, padding=18))
+    axis = alt.Axis(tickCount=6, labelFlush=False)
+    across = alt.X(
+        "percent:Q", title="mean difference, % of A's mean", scale=alt.Scale(zero=True, padding=18), axis=axis
+    )
     words = plain.encode(x=across, text="shown:N")
     intervals = alt.layer(
         zero,
-        base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title="mean difference, % of A's mean"), x2="high:Q"),
+        base.mark_rule(strokeWidth=3).encode(
+            x=alt.X("low:Q", title="mean difference, % of A's mean", axis=axis), x2="high:Q"
+        ),
         base.mark_point(filled=True, size=90, opacity=1).encode(x=across),
         words.mark_text(dy=-12, fontSize=10, color="white", stroke="white", strokeWidth=4),  # lines end before them
         words.mark_text(dy=-12, fontSize=10, color="#333"),
@@ -109,10 +115,12 @@ def chart_of(comparison: Comparison) -> Any:
         return intervals.properties(title=title)
     dots = (
         alt.Chart(_data(tasks))
-        .mark_point(filled=True, size=45, opacity=0.55, color="#444")
+        .mark_point(filled=True, size=45, opacity=FAINT if len(tasks) > MANY * len(rows) else 0.55, color="#444")
         .encode(
             y=alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
-            x=alt.X("percent:Q", title="difference of a task, % of A's mean in it", scale=alt.Scale(padding=12)),
+            x=alt.X(
+                "percent:Q", title="difference of a task, % of A's mean in it", scale=alt.Scale(padding=12), axis=axis
+            ),
             tooltip=["task:N", "metric:N", "shown:N"],
         )
     )
