@@ -28,15 +28,15 @@ SPREAD = 1.45  # of the logarithms of text sizes: 1 in 10 is over twice the mean
 START_MS = int(datetime(2026, 9, 1, 6, tzinfo=UTC).timestamp() * 1000)
 DAYS = 60
 
-COMMON = (
+COMMON = (  # noqa: SIM905 (words read better as text)
     "the of and to in is that for it as with on be this by from at or an are was not has but will can when then after "
     "before into over each only one two no new old all more less file line test case value name path list call run "
     "step error result check read write open close left right first last next same other still while because"
-).split()  # noqa: SIM905 (words read better as text)
-SYLLABLES = (
+).split()
+SYLLABLES = (  # noqa: SIM905 (the same)
     "ba be bi bo da de di do fa fe ga go ka ke ko la le li lo ma me mi mo na ne no pa pe po ra re ri ro sa se so ta te "
     "to va ve wa wi za"
-).split()  # noqa: SIM905 (the same)
+).split()
 ENDINGS = ("", "", "n", "r", "s", "l", "ing", "er")
 OTHER_SCRIPTS = (
     "café naïve, déjà vu.", "✅ tests passed — 42 of 42", "文件不存在", "→ ошибка …", "🚀 launched in 12 µs",
