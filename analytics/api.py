@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,9 @@ from analytics.wires import BY_NAME
 if TYPE_CHECKING:
     import duckdb
 
+    from analytics.cost import Costs
     from analytics.ingestreport import IngestReport
+    from analytics.pricing import PriceList
     from analytics.rawexport import RawExport
 
 MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
@@ -123,6 +125,35 @@ class Lake:
         if name not in known:
             raise UsageError.unknown_name("relation", name, list(known))
         return self._open().relation(_ordered(known[name], where), _filters(wire, run, since, until))
+
+    def cost(
+        self, by: str | Sequence[str] = "model", *, prices: str | os.PathLike[str] | None = None,
+        since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None,
+        where: str | None = None,
+    ) -> duckdb.DuckDBPyRelation:  # fmt: skip
+        """What runs cost by list price (priced_cost_usd), beside what their vendor says (vendor_cost_usd).
+
+        `by`: all, model, run, day, wire, adapter, task, variant, directory, reason, or several of them. `prices`: a
+        CSV file whose lines stand before genai-prices (the extra `runlake[cost]`).
+        """
+        from analytics.cost import price_list  # noqa: PLC0415 (not for readers of relations)
+
+        found = self.costs(by, price_list(prices), since=since, until=until, wire=wire, run=run)
+        return self.narrowed(found.table, where)
+
+    def narrowed(self, rows: Any, where: str | None) -> duckdb.DuckDBPyRelation:
+        """The rows of an Arrow table of costs that meet a condition on its columns."""
+        return self._open().over(rows, "cost", where)
+
+    def costs(
+        self, by: str | Sequence[str], prices: PriceList, *, since: When | None = None, until: When | None = None,
+        wire: str | None = None, run: str | None = None,
+    ) -> Costs:  # fmt: skip
+        """The same as an Arrow table, with the sum over all counted runs."""
+        from analytics.cost import costs  # noqa: PLC0415 (not for readers of relations)
+
+        filters = _filters(wire, run, since, until)
+        return costs(lambda query: self._open().relation(query, filters), by, prices)
 
     def left_out(
         self, *, since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None
