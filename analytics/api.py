@@ -26,9 +26,7 @@ from analytics.wires import BY_NAME
 if TYPE_CHECKING:
     import duckdb
 
-    from analytics.cost import Costs
     from analytics.ingestreport import IngestReport
-    from analytics.pricing import PriceList
     from analytics.rawexport import RawExport
 
 MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
@@ -136,24 +134,14 @@ class Lake:
         `by`: all, model, run, day, wire, adapter, task, variant, directory, reason, or several of them. `prices`: a
         CSV file whose lines stand before genai-prices (the extra `runlake[cost]`).
         """
-        from analytics.cost import price_list  # noqa: PLC0415 (not for readers of relations)
+        from analytics.cost import costs, price_list  # noqa: PLC0415 (not for readers of relations)
 
-        found = self.costs(by, price_list(prices), since=since, until=until, wire=wire, run=run)
-        return self.narrowed(found.table, where)
+        found = costs(self, by, price_list(prices), since=since, until=until, wire=wire, run=run)
+        return self.over(found.table, where)
 
-    def narrowed(self, rows: Any, where: str | None) -> duckdb.DuckDBPyRelation:
-        """The rows of an Arrow table of costs that meet a condition on its columns."""
-        return self._open().over(rows, "cost", where)
-
-    def costs(
-        self, by: str | Sequence[str], prices: PriceList, *, since: When | None = None, until: When | None = None,
-        wire: str | None = None, run: str | None = None,
-    ) -> Costs:  # fmt: skip
-        """The same as an Arrow table, with the sum over all counted runs."""
-        from analytics.cost import costs  # noqa: PLC0415 (not for readers of relations)
-
-        filters = _filters(wire, run, since, until)
-        return costs(lambda query: self._open().relation(query, filters), by, prices)
+    def over(self, rows: Any, where: str | None) -> duckdb.DuckDBPyRelation:
+        """The rows of an Arrow table that meet a condition on its columns."""
+        return self._open().over(rows, where)
 
     def left_out(
         self, *, since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None

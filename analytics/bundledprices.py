@@ -114,6 +114,7 @@ def _rates(prices: Any, start: int) -> Rates:
         value = next((value for key in keys if (value := getattr(prices, key)) is not None), None)
         if value is None or isinstance(value, Decimal):
             return value
-        return next((tier.price for tier in reversed(value.tiers) if tier.start <= start and start), value.base)
+        found: Decimal = next((tier.price for tier in reversed(value.tiers) if tier.start <= start), value.base)
+        return found
 
     return Rates(*(rate(keys) for keys in _KEYS))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from analytics.errors import UsageError
 from analytics.pricing import EXACT, PARTS, Amount, Chain, PriceList, Reason, Usage, amount_of
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-By = Literal["all", "model", "run", "day", "wire", "adapter", "task", "variant", "directory", "reason"]
+    from analytics.api import Lake
+
 GROUPINGS: dict[str, tuple[str, ...]] = {
     "all": (), "model": ("model", "is_side_call"), "run": ("run_id", "wire", "is_counted"), "day": ("day",),
     "wire": ("wire",), "adapter": ("adapter",), "task": ("task",), "variant": ("variant",),
@@ -137,8 +138,8 @@ def price_list(file: str | os.PathLike[str] | None = None) -> PriceList:
         return own
 
 
-def costs(ask: Relation, by: str | Sequence[str], prices: PriceList) -> Costs:
-    """The costs of all runs that `ask` (a lake's query with its filters) sees, grouped.
+def costs(lake: Lake, by: str | Sequence[str], prices: PriceList, **filters: Any) -> Costs:
+    """The costs of the lake's runs that meet the filters (since, until, wire, run), grouped.
 
     Several groupings give one row per combination. Runs with is_counted false stand only where runs are listed.
     """
@@ -149,7 +150,7 @@ def costs(ask: Relation, by: str | Sequence[str], prices: PriceList) -> Costs:
     columns = tuple(dict.fromkeys(column for name in groupings for column in GROUPINGS[name]))
     sums: dict[tuple[Any, ...], Sum] = {}
     total = Sum()
-    for row in _usage(ask, prices):
+    for row in _usage(lambda query: lake.sql(query, **filters), prices):
         priced = _priced(row, prices)
         if row["is_counted"]:
             total.add(row, priced)
@@ -241,6 +242,3 @@ def _table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:
         else:
             types[name] = pa.float64() if name == "priced_share" else pa.int64()
     return pa.Table.from_pylist(rows, pa.schema(list(types.items())))
-
-
-GROUPING_NAMES: tuple[By, ...] = get_args(By)

@@ -71,7 +71,9 @@ class Price:
 class PriceList(Protocol):
     """Where prices come from."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the reader of a sum is told of it."""
 
     def price(self, model: str, speed: str | None, at: datetime | None) -> Price | Reason:
         """The price of a model at a time, or why there is none."""

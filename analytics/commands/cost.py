@@ -64,14 +64,14 @@ def cost(
     tokens: input, cached_input, cache_write_5m, cache_write_1h and output, each with _usd_per_mtok behind it. What has
     no price is left out of the sum, with its reason; searches and tool fees are in no sum.
     """
-    from analytics.cost import price_list
+    from analytics.cost import costs, price_list
 
     filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
     listed = price_list(prices)
     with opened(lake, at, one_by_one=True) as source:
-        found = source.costs(by or "model", listed, **filters)
+        found = costs(source, by or "model", listed, **filters)
         options.tell_left_out(source, **filters)
-        emit(source.narrowed(found.table, where), Output(format_, out, formulas), are_few=False)
+        emit(source.over(found.table, where), Output(format_, out, formulas), are_few=False)
     options.say(_told(found))
 
 

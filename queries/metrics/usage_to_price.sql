@@ -2,10 +2,9 @@
 -- row: one usage row (a request, or a total over several) of a run; one row of a run without usage
 -- from: usage, run_states for what a sum can be grouped by
 -- unknown: missing says what a price needs and the row lacks: usage, tokens, model (the first that holds; NULL = none);
---   price_ts NULL = no time is known of the row, nor of its run; uncached_input_tokens NULL = not known how much of the
---   input was read from a cache; cache_write_unknown_tokens = written, not known whether for 5 minutes or 1 hour
--- not counted: what usage does not count; a cost beside tokens of its run is no usage of its own (is_only_cost), but its
---   cost_usd is the vendor's
+--   price_ts NULL = no time is known of the row, nor of its run; uncached_input_tokens NULL = not known how much of
+--   the input was read from a cache; cache_write_unknown_tokens = written, not known whether for 5 minutes or 1 hour
+-- not counted: what usage does not count; a cost beside tokens of its run is no usage of its own (is_only_cost)
 --   is_request: input_tokens is what one request sent, so a price that rises with it can be told. A row without a time
 --   takes the last one known of its run for price_ts, not for day. Side calls are priced like the others: vendors
 --   charge for them.
