@@ -103,6 +103,7 @@
 .read queries/reports/effort.sql
 .read queries/reports/record_types.sql
 .read queries/reports/record_fields.sql
+.read queries/reports/data_quality.sql
 .read queries/checks/sums_agree.sql
 .read queries/checks/lines_of_sources.sql
 .read queries/checks/bytes_of_sources.sql
