@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import IO
 
 from analytics.export import inert_markdown
-from analytics.render import UNKNOWN, number, shown_columns
+from analytics.render import UNKNOWN, shown_columns
 from analytics.reportset import Report
 
 TOP = 10
@@ -75,7 +75,7 @@ def _notes(quality: Report) -> Iterable[str]:
             said = dict(zip(names, row, strict=True))
             if said["touched"]:
                 found = True
-                share = UNKNOWN if said["share"] is None else f"{number(said['share'] * 100)} %"
+                share = UNKNOWN if said["share"] is None else f"{said['share'] * 100:.3g} %"
                 yield f"* {said['topic']}: {said['touched']:,} of {said['of_all']:,} {said['unit']} ({share})\n"
     yield "" if found else "Nothing is unknown, a lower bound or left out.\n"
     yield f"\n{UNKNOWN} = unknown, never zero; ≥ = at least; times and days are UTC.\n"
