@@ -188,6 +188,14 @@ def test_a_total_above_a_step_does_not_say_how_large_its_requests_were():
     assert not amount_of(below, BundledPrices()).is_lower_bound
 
 
+def test_a_codex_turn_that_harness_lab_records_is_no_request(sample_lake):
+    query = (
+        "SELECT DISTINCT adapter, is_request FROM usage_to_price WHERE wire = 'harness-lab' AND is_request IS NOT NULL"
+    )
+    rows = sample_lake.sql(f"{query} AND usage_source = 'delta' ORDER BY ALL").fetchall()
+    assert rows == [("codex", False), ("generic", True)]
+
+
 def test_fractions_of_a_cent_add_up_before_they_are_rounded(lake, tmp_path):
     # 1,000 tokens of "unknown" at 0.0000000005 a million come to half of the last place kept, and so do 1,000 more:
     # rounded one by one (half to even) they would be nothing
@@ -238,9 +246,8 @@ def test_the_library_comes_to_the_same(model, day, hour, parts):
 
 
 @pytest.mark.parametrize("by", [name for name in GROUPINGS if name != "run"])
-def test_every_grouping_of_the_sample_comes_to_the_same_sums(sample_lake, tmp_path, by):
-    prices = listed(tmp_path, "larch-5,,2026-11-04,5,0.5,6.25,10,25", "larch-5,2026-11-05,,4,0.4,5,8,20",
-                    "larch-mini-*,,,1,0.1,1.25,2,5", "kite-?-codex,,,2,0.2,,,10", "kestrel/*,,,2,,,,8")  # fmt: skip
+def test_every_grouping_of_the_sample_comes_to_the_same_sums(sample_lake, by):
+    prices = ROOT / "data" / "prices.csv"
     ours, vendors, seen, priced = sums(sample_lake.cost(by, prices=prices).pl().to_dicts())
     assert (ours, vendors, seen, priced) == sums(sample_lake.cost("all", prices=prices).pl().to_dicts())
     assert ours > 1

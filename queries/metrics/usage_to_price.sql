@@ -5,9 +5,9 @@
 --   price_ts NULL = no time is known of the row, nor of its run; uncached_input_tokens NULL = not known how much of
 --   the input was read from a cache; cache_write_unknown_tokens = written, not known whether for 5 minutes or 1 hour
 -- not counted: what usage does not count; a cost beside tokens of its run is no usage of its own (is_only_cost)
---   is_request: input_tokens is what one request sent, so a price that rises with it can be told. A row without a time
---   takes the last one known of its run for price_ts, not for day. Side calls are priced like the others: vendors
---   charge for them.
+--   is_request: input_tokens is what one request sent, so a price that rises with it can be told (Harness Lab records a
+--   Codex turn, not its requests). A row without a time takes the last one known of its run for price_ts, not for day.
+--   Side calls are priced like the others: vendors charge for them.
 CREATE OR REPLACE VIEW usage_to_price AS
 WITH rows_of_runs AS (
     SELECT
@@ -29,7 +29,8 @@ SELECT
         WHEN model IS NULL THEN 'model'
     END AS missing,
     usage_source = 'cost' AND rows_with_tokens > 0 AS is_only_cost,
-    usage_source IN ('snapshot', 'delta') AS is_request,
+    usage_source = 'snapshot'
+        OR (usage_source = 'delta' AND coalesce(wire <> 'harness-lab' OR adapter <> 'codex', false)) AS is_request,
     input_tokens, uncached_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_5m_tokens,
     cache_write_1h_tokens,
     CASE WHEN cache_write_5m_tokens IS NULL THEN cache_write_tokens END AS cache_write_unknown_tokens,
