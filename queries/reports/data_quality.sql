@@ -1,61 +1,66 @@
 -- Data quality
 -- row: one thing that is unknown, a lower bound or left out, and how much of the lake it touches
 -- from: run_metrics, sources
--- unknown: share NULL = there is nothing it could touch
+-- unknown: none: this is where unknown is counted
 -- not counted: runs with is_counted false, but where they are what is counted. One run may stand in several rows
 -- by: none
 -- params: since, until, wire, run
 -- picture: bar topic share
 CREATE OR REPLACE VIEW report_data_quality AS
-WITH counted AS (
+WITH topics AS (
+    SELECT * FROM (VALUES
+        (1, 'no end yet, the run may go on', 'runs'), (2, 'cut: the stream breaks off', 'runs'),
+        (3, 'the end contradicts the lines', 'runs'), (4, 'the wire writes no end', 'runs'),
+        (5, 'no time on record', 'runs'), (6, 'tokens unknown', 'runs'), (7, 'tokens are a lower bound', 'runs'),
+        (8, 'vendor cost unknown', 'runs'), (9, 'denied calls unknown', 'runs'),
+        (10, 'denied calls are a lower bound', 'runs'), (11, 'unfinished calls unknown', 'runs'),
+        (12, 'calls may yet finish', 'runs'), (13, 'shown by another run too, left out of totals', 'runs'),
+        (14, 'refused', 'lines'), (15, 'refused whole', 'files'), (16, 'skipped', 'files'),
+        (17, 'unterminated last line, not yet read', 'files')
+    ) AS t(place, topic, unit)
+), in_runs AS (
     SELECT
-        count(*) AS runs,
-        count(*) FILTER (WHERE completeness = 'open') AS is_open,
-        count(*) FILTER (WHERE completeness = 'truncated') AS truncated,
-        count(*) FILTER (WHERE completeness = 'inconsistent') AS inconsistent,
-        count(*) FILTER (WHERE completeness = 'undecidable') AS undecidable,
-        count(*) FILTER (WHERE started_at IS NULL) AS timeless,
-        count(*) FILTER (WHERE total_tokens IS NULL) AS without_tokens,
-        count(*) FILTER (WHERE tokens_are_lower_bound AND total_tokens IS NOT NULL) AS tokens_bound,
-        count(*) FILTER (WHERE cost_usd IS NULL) AS without_cost,
-        count(*) FILTER (WHERE denied_calls IS NULL) AS without_decisions,
-        count(*) FILTER (WHERE denials_are_lower_bound AND denied_calls IS NOT NULL) AS denials_bound,
-        count(*) FILTER (WHERE tool_calls_unfinished IS NULL) AS without_results,
-        count(*) FILTER (WHERE NOT unfinished_is_exact) AS unfinished_inexact
+        count(*) AS all_runs, count(*) FILTER (WHERE is_counted) AS counted_runs,
+        count(*) FILTER (WHERE is_counted AND completeness = 'open') AS open_runs,
+        count(*) FILTER (WHERE is_counted AND completeness = 'truncated') AS truncated_runs,
+        count(*) FILTER (WHERE is_counted AND completeness = 'inconsistent') AS inconsistent_runs,
+        count(*) FILTER (WHERE is_counted AND completeness = 'undecidable') AS undecidable_runs,
+        count(*) FILTER (WHERE is_counted AND started_at IS NULL) AS timeless,
+        count(*) FILTER (WHERE is_counted AND total_tokens IS NULL) AS without_tokens,
+        count(*) FILTER (WHERE is_counted AND tokens_are_lower_bound AND total_tokens IS NOT NULL) AS tokens_bound,
+        count(*) FILTER (WHERE is_counted AND cost_usd IS NULL) AS without_cost,
+        count(*) FILTER (WHERE is_counted AND denied_calls IS NULL) AS without_decisions,
+        count(*) FILTER (WHERE is_counted AND denials_are_lower_bound AND denied_calls IS NOT NULL) AS denials_bound,
+        count(*) FILTER (WHERE is_counted AND tool_calls_unfinished IS NULL) AS without_results,
+        count(*) FILTER (WHERE is_counted AND NOT unfinished_is_exact) AS unfinished_inexact
     FROM run_metrics
-    WHERE is_counted
-), twice AS (
-    SELECT count(*) AS runs, count(*) FILTER (WHERE NOT is_counted) AS shown_twice FROM run_metrics
-), read_lines AS (
+), in_sources AS (
     SELECT
-        count(*) FILTER (WHERE status <> 'copy') AS files, count(*) FILTER (WHERE status = 'refused') AS refused,
-        count(*) FILTER (WHERE status = 'skipped') AS skipped, count(*) FILTER (WHERE pending_bytes > 0) AS pending,
+        count(*) FILTER (WHERE status <> 'copy') AS files, count(*) FILTER (WHERE status = 'refused') AS refused_files,
+        count(*) FILTER (WHERE status = 'skipped') AS skipped_files,
+        count(*) FILTER (WHERE pending_bytes > 0) AS pending_files,
         sum(lines) AS all_lines, sum(refused_lines) AS refused_lines
     FROM sources
-), listed AS (
-    SELECT * FROM (
-        SELECT 1 AS place, 'no end yet, the run may go on' AS topic, 'runs' AS unit, is_open AS touched, runs AS of_all
-        FROM counted
-        UNION ALL SELECT 2, 'cut: the stream breaks off', 'runs', truncated, runs FROM counted
-        UNION ALL SELECT 3, 'the end contradicts the lines', 'runs', inconsistent, runs FROM counted
-        UNION ALL SELECT 4, 'the wire writes no end', 'runs', undecidable, runs FROM counted
-        UNION ALL SELECT 5, 'no time on record', 'runs', timeless, runs FROM counted
-        UNION ALL SELECT 6, 'tokens unknown', 'runs', without_tokens, runs FROM counted
-        UNION ALL SELECT 7, 'tokens are a lower bound', 'runs', tokens_bound, runs FROM counted
-        UNION ALL SELECT 8, 'vendor cost unknown', 'runs', without_cost, runs FROM counted
-        UNION ALL SELECT 9, 'denied calls unknown', 'runs', without_decisions, runs FROM counted
-        UNION ALL SELECT 10, 'denied calls are a lower bound', 'runs', denials_bound, runs FROM counted
-        UNION ALL SELECT 11, 'unfinished calls unknown', 'runs', without_results, runs FROM counted
-        UNION ALL SELECT 12, 'calls may yet finish', 'runs', unfinished_inexact, runs FROM counted
-        UNION ALL SELECT 13, 'shown by another run too, left out of totals', 'runs', shown_twice, runs FROM twice
-        UNION ALL SELECT 14, 'refused', 'lines', refused_lines, all_lines FROM read_lines
-        UNION ALL SELECT 15, 'refused whole', 'files', refused, files FROM read_lines
-        UNION ALL SELECT 16, 'skipped', 'files', skipped, files FROM read_lines
-        UNION ALL SELECT 17, 'unterminated last line, not yet read', 'files', pending, files FROM read_lines
-    )
+), judged AS (
+    SELECT
+        t.place, t.topic, t.unit,
+        CASE t.place
+            WHEN 1 THEN r.open_runs WHEN 2 THEN r.truncated_runs WHEN 3 THEN r.inconsistent_runs
+            WHEN 4 THEN r.undecidable_runs WHEN 5 THEN r.timeless WHEN 6 THEN r.without_tokens
+            WHEN 7 THEN r.tokens_bound WHEN 8 THEN r.without_cost WHEN 9 THEN r.without_decisions
+            WHEN 10 THEN r.denials_bound WHEN 11 THEN r.without_results WHEN 12 THEN r.unfinished_inexact
+            WHEN 13 THEN r.all_runs - r.counted_runs WHEN 14 THEN s.refused_lines WHEN 15 THEN s.refused_files
+            WHEN 16 THEN s.skipped_files WHEN 17 THEN s.pending_files
+        END AS touched,
+        CASE
+            WHEN t.place <= 12 THEN r.counted_runs WHEN t.place = 13 THEN r.all_runs
+            WHEN t.place = 14 THEN s.all_lines ELSE s.files
+        END AS of_all
+    FROM topics AS t CROSS JOIN in_runs AS r CROSS JOIN in_sources AS s
 )
 SELECT
     topic, unit, CAST(touched AS BIGINT) AS touched, CAST(of_all AS BIGINT) AS of_all,
-    CASE WHEN of_all > 0 THEN CAST(touched AS DOUBLE) / CAST(of_all AS DOUBLE) END AS share
-FROM listed
+    CAST(touched AS DOUBLE) / CAST(of_all AS DOUBLE) AS share
+FROM judged
+WHERE of_all > 0
 ORDER BY place;
