@@ -11,16 +11,17 @@ import pytest
 from exports_lake import BY_HAND, counted
 
 import analytics
+from analytics.cli import run
 
 small, cli = exports_lake.small, exports_lake.cli  # fixtures
 
 
-@pytest.fixture(params=["parquet", "csv"])
-def written(request, cli, tmp_path):
+@pytest.fixture(scope="module", params=["parquet", "csv"])
+def written(request, small, tmp_path_factory):
     """A folder in either format: (format, folder)."""
-    code, out, err = cli("export", "--to", tmp_path / "out", "--format", request.param)
-    assert (code, out) == (0, b""), err
-    return request.param, tmp_path / "out"
+    folder = tmp_path_factory.mktemp("written") / "out"
+    assert run(["--lake", str(small.path), "export", "--to", str(folder), "--format", request.param]) == 0
+    return request.param, folder
 
 
 def test_all_facts_and_metrics_are_there_as_the_manifest_says(written, small):
