@@ -18,6 +18,8 @@ import typer
 
 from analytics.commands import about, asking, filling, options
 from analytics.commands.compare import compare
+from analytics.commands.cost import cost
+from analytics.commands.exporting import export
 from analytics.commands.show import show
 from analytics.commands.status import status
 from analytics.errors import RunlakeError
@@ -35,8 +37,8 @@ app = typer.Typer(
 )
 
 for command in (
-    filling.ingest, asking.report, asking.reports, asking.sql, asking.runs, show, compare, asking.refused, status,
-    filling.check, about.wires, about.schema, filling.history, filling.compact, asking.export, about.version,
+    filling.ingest, asking.report, asking.reports, asking.sql, asking.runs, show, compare, cost, asking.refused, status,
+    filling.check, about.wires, about.schema, filling.history, filling.compact, export, about.version,
 ):  # fmt: skip
     app.command()(command)
 
