@@ -24,7 +24,9 @@ from analytics.schema import RECORDS, SCHEMA_VERSION, Record
 if TYPE_CHECKING:
     from analytics import compaction
 
-_OWN_NAMES = {".lock", "runlake.json", "open.sql", "views.sql", "_delta_log", *(f"record={name}" for name in RECORDS)}
+_OWN_NAMES = {
+    ".lock", "runlake.json", "open.sql", "views.sql", "_delta_log", "_facts", *(f"record={name}" for name in RECORDS),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
