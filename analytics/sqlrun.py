@@ -93,8 +93,8 @@ class Session:
         self._kept: Kept | None = None
         self._last: tuple[Filters, Kept] | None = None
         self._facts: FactFiles | None = None
-        if with_facts and self._keep == "nothing":
-            from analytics.factfiles import FactFiles  # noqa: PLC0415 (small lakes have none)
+        if with_facts:
+            from analytics.factfiles import FactFiles  # noqa: PLC0415 (checks want none)
 
             self._facts = FactFiles(store, lambda: self._cursor(None, _connect(with_frames=False)))
         self.sandboxed = sandboxed
@@ -154,6 +154,13 @@ class Session:
         if _shows_catalog(words, needed):
             kept.make(self._relations)
             return cursor.sql(sql)
+        if self._facts is not None and kept is self._kept:
+            try:
+                needed = self._facts.there(named)
+                kept.make(self._facts.among(needed))
+                self._facts.save(needed, cursor)
+            except duckdb.Error:  # a file that was deleted under us or is damaged: all can be computed
+                self._facts, needed = None, closure(named)
         last = needed.keys() - {name for relation in needed.values() for name in relation.builds_on}
         kept.make({name: relation for name, relation in needed.items() if name not in last})
         text = composed(sql, {name: needed[name] for name in needed if name in last and name not in kept.made})

@@ -21,10 +21,12 @@ from analytics.lake import Store
 from analytics.sqlrun import Session
 
 
-@pytest.fixture
-def everything_is_large(monkeypatch):
-    monkeypatch.setattr(kept, "FEW_EVENTS", -1)
-    monkeypatch.setattr(kept, "HANDFUL_EVENTS", -1)
+@pytest.fixture(params=["small", "large"])
+def size(request, monkeypatch):
+    """Of a small lake tables are kept in memory as well; of a large one files are all."""
+    if request.param == "large":
+        monkeypatch.setattr(kept, "FEW_EVENTS", -1)
+        monkeypatch.setattr(kept, "HANDFUL_EVENTS", -1)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def ingested(tmp_path_factory):
 
 
 @pytest.fixture
-def lake(ingested, tmp_path, everything_is_large):
+def lake(ingested, tmp_path, size):
     return shutil.copytree(ingested, tmp_path / "lake")
 
 
@@ -171,11 +173,6 @@ def test_several_readers_compute_at_once(lake):
     assert len(found) == 4
     assert all(one == found[0] for one in found)
     assert not [path for path in files(lake) if path.suffix == ".tmp"]
-
-
-def test_a_small_lake_keeps_no_files(ingested):
-    assert rows(ingested, "run_metrics")[2]
-    assert not (ingested / "_facts").exists()
 
 
 def test_modes_are_private(lake):
