@@ -159,7 +159,9 @@ def formatter(name: str, kind: Kind) -> Callable[[Any], str]:
 
 
 @dataclass(slots=True)
-class _Column:
+class Column:
+    """A column as it is shown: `cell` gives the text of its value in a row."""
+
     name: str
     index: int
     show: Callable[[Any], str]
@@ -172,6 +174,7 @@ class _Column:
     width: int = 0
 
     def cell(self, row: Sequence[Any]) -> str:
+        """The value as a person reads it, with its bound."""
         value = row[self.index]
         if value is None:
             return UNKNOWN
@@ -181,7 +184,7 @@ class _Column:
         return f"{text} open so far" if self.as_open else f"≥ {text}"
 
 
-def _columns(fields: Sequence[Field]) -> list[_Column]:
+def shown_columns(fields: Sequence[Field]) -> list[Column]:
     """The shown columns, each with its companion; companions themselves are left out."""
     place = {field.name: index for index, field in enumerate(fields)}
     tied: dict[str, Companion] = {}
@@ -195,7 +198,7 @@ def _columns(fields: Sequence[Field]) -> list[_Column]:
                 if name in place:
                     tied.setdefault(name, companion)
     hidden = {companion.flag for companion in tied.values()}
-    shown: list[_Column] = []
+    shown: list[Column] = []
     for index, field in enumerate(fields):
         if field.name in hidden:
             continue
@@ -203,7 +206,7 @@ def _columns(fields: Sequence[Field]) -> list[_Column]:
         name = visible(field.name)
         fixed = field.kind != "text"
         show = formatter(field.name, field.kind)
-        column = _Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
+        column = Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
         if field.name in tied:
             companion = tied[field.name]
             column.flag, column.marks = place[companion.flag], companion.marks
@@ -224,10 +227,10 @@ def _wrapped(name: str, width: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _fit(columns: list[_Column], natural: list[int], width: int) -> tuple[list[_Column], list[str]]:
+def _fit(columns: list[Column], natural: list[int], width: int) -> tuple[list[Column], list[str]]:
     """The columns that fit, narrowed: first column names wrap, then long text is cut, then the last columns go."""
 
-    def total(some: Sequence[_Column]) -> int:
+    def total(some: Sequence[Column]) -> int:
         return sum(column.width for column in some) + len(GAP) * (len(some) - 1)
 
     for column, size in zip(columns, natural, strict=True):
@@ -259,7 +262,7 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
 
 
-def _pad(text: str, column: _Column, *, last: bool) -> str:
+def _pad(text: str, column: Column, *, last: bool) -> str:
     if column.may_be_cut:
         text = cut(text, column.width)
     if column.is_left:
@@ -279,7 +282,7 @@ def table(
 
     Widths come from the first rows, so that a long result streams. `note` is told of columns that did not fit.
     """
-    columns = _columns(fields)
+    columns = shown_columns(fields)
     stream = iter(rows)
     first = [[column.cell(row) for column in columns] for row in islice(stream, WIDTHS_FROM_ROWS)]
     natural = [max((cell_len(cells[i]) for cells in first), default=0) for i in range(len(columns))]

@@ -27,7 +27,7 @@ from typing import Any
 import duckdb
 
 from analytics.errors import RunlakeError, UsageError
-from analytics.kept import Kept, worth_keeping
+from analytics.kept import Keep, Kept, worth_keeping
 from analytics.lake import Store
 from analytics.relations import Relation, closure, composed, relations, words_of
 
@@ -63,6 +63,9 @@ class Filters:
         return {name: value for name, value in named.items() if value is not None}
 
 
+Values = Mapping[str, tuple[str, Any]]
+
+
 def _shows_catalog(words: set[str], needed: Mapping[str, Relation]) -> bool:
     """True: the query may show relations that it does not name, so all must be there."""
     if words & {"show", "describe"}:
@@ -74,10 +77,12 @@ class Session:
     """The relations of one pinned version of a lake.
 
     `one_by_one`: each answer is read to its end before the next is begun, so that queries with the same filters may
-    share a connection, and with it what they build on.
+    share a connection, and with it what they build on. `keep`: what is kept of it, unless the lake's size says so.
     """
 
-    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False) -> None:
+    def __init__(
+        self, store: Store, *, sandboxed: bool, one_by_one: bool = False, keep: Keep | None = None
+    ) -> None:
         self._files = {
             "event_files": store.files("event"),
             "refusal_files": store.files("refusal"),
@@ -85,7 +90,7 @@ class Session:
         }
         self._relations = relations()
         self._made: set[str] = set()
-        self._keep = worth_keeping(store)
+        self._keep = _more(keep, worth_keeping(store))
         self._kept: Kept | None = None
         self._last: tuple[Filters, Kept] | None = None
         self.sandboxed = sandboxed
@@ -113,8 +118,13 @@ class Session:
         self._kept = self._last = None
         self._root.close()
 
-    def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
-        """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read."""
+    def relation(
+        self, sql: str, filters: Filters | None = None, values: Values | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read.
+
+        `values`: variables that the statement may ask for (getvariable): name → type and value.
+        """
         sql = as_text(sql)
         if self.sandboxed:
             sql = only_reads(sql, self._root)
@@ -123,16 +133,19 @@ class Session:
         words = words_of(sql)
         try:
             answer = self._with_views if self._keep == "nothing" else self._with_tables
-            made = answer(sql, words, filters)
+            made = answer(sql, words, filters, values or {})
         except duckdb.CatalogException as error:
             raise self._no_relation(error) from error
         except duckdb.Error as error:
             raise explain(error) from error
         return self._root.sql("SELECT 1 AS done WHERE false") if made is None else made
 
-    def _with_views(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+    def _with_views(
+        self, sql: str, words: set[str], filters: Filters | None, values: Values
+    ) -> duckdb.DuckDBPyRelation | None:
         """The query with all it needs before it; nothing is computed yet."""
         cursor, needed = self._cursor(filters), closure(words)
+        _set(cursor, values)
         text = composed(sql, needed)
         if text is not None:
             with suppress(duckdb.Error):  # once more with views: the error then shows the user's own lines
@@ -140,9 +153,12 @@ class Session:
         self._make(set(self._relations) if _shows_catalog(words, needed) else needed.keys())
         return cursor.sql(sql)
 
-    def _with_tables(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+    def _with_tables(
+        self, sql: str, words: set[str], filters: Filters | None, values: Values
+    ) -> duckdb.DuckDBPyRelation | None:
         """The query with what it names before it, and what that builds on computed and kept."""
         cursor, kept = self._kept_for(filters or Filters())
+        _set(cursor, values)
         try:
             named = {name.lower() for name in cursor.get_table_names(sql)}
         except duckdb.Error:  # not for us to explain: it fails once more below, or it is no query
@@ -194,6 +210,18 @@ class Session:
         if missing is None:
             return explain(error)
         return UsageError.unknown_name("relation", missing[1], list(self._relations))
+
+
+def _set(cursor: duckdb.DuckDBPyConnection, values: Values) -> None:
+    """The variables of one query; the values reach DuckDB bound, never as text of the statement."""
+    for name, (kind, value) in values.items():
+        cursor.execute(f'SET VARIABLE "{name}" = CAST(? AS {kind})', [value])
+
+
+def _more(asked: Keep | None, fitting: Keep) -> Keep:
+    """What is kept: the more of what is asked for and what the size of the lake suggests."""
+    order: tuple[Keep, ...] = ("nothing", "facts", "all")
+    return max(asked or "nothing", fitting, key=order.index)
 
 
 def as_text(sql: str) -> str:
