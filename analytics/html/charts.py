@@ -360,7 +360,7 @@ class _Board:
             chart = chart.properties(width="container" if self.on_page else 560)
         font = "system-ui, sans-serif" if self.on_page else "sans-serif"
         return (
-            chart.properties(description=description, background=None if self.on_page else ink["page"])
+            chart.properties(description=description, background="transparent" if self.on_page else ink["page"])
             .configure(font=font, autosize={"type": "fit-x", "contains": "padding"} if self.on_page else "pad")
             .configure_view(stroke=None)
             .configure_axis(
@@ -406,3 +406,27 @@ def _days(values: Sequence[dict[str, Any]]) -> int:
         return (date.fromisoformat(days[-1]) - date.fromisoformat(days[0]) + timedelta(days=1)).days
     except ValueError:  # a day outside the years 1 to 9999
         return len(set(days))
+
+
+def requests_spec() -> dict[str, Any]:
+    """The chart of a run's requests, without rows (n, kind, tokens, t): report.js puts them in."""
+    alt = altair()
+    board = _Board(alt, Picture("column", ("n", "tokens", "kind")), [Field("n", "integer"), Field("tokens", "integer"),
+                   Field("kind", "text")], [], on_page=True)  # fmt: skip
+    kinds = ["from the cache", "other input", "output"]
+    made = alt.Chart(alt.Data(values=[])).mark_bar().encode(
+        x=alt.X(field="n", type="ordinal", title=None, axis=alt.Axis(labelOverlap=True, labelAngle=0, ticks=False)),
+        y=alt.Y(field="tokens", type="quantitative", title=None, axis=board._axis(1, ticks=4)),  # noqa: SLF001
+        order=alt.Order(field="o", type="quantitative"),
+        color=alt.Color(
+            field="kind", type="nominal", title=None, sort=kinds,
+            scale=alt.Scale(domain=kinds, range=["var(--c5)", "var(--c1)", "var(--c2)"]),
+        ),
+        tooltip=[
+            alt.Tooltip(field="n", type="nominal", title="Request"), alt.Tooltip(field="kind", type="nominal", title="Tokens"),
+            alt.Tooltip(field="tokens", type="quantitative", title="Count", format=","),
+            alt.Tooltip(field="t", type="nominal", title="After"),
+        ],
+    ).properties(height=130)  # fmt: skip
+    spec: dict[str, Any] = board.dressed(made, "Tokens of each request").to_dict()
+    return spec
