@@ -19,6 +19,7 @@ KINDS: dict[str, str] = {
     "bar": "category value | colour",
     "column": "place value | colour",
     "line": "place value | colour",
+    "range": "category low high",
     "histogram": "low high count | mark mark mark mark",
     "timeline": "start end row | percent wall",
 }

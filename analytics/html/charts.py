@@ -9,9 +9,10 @@ variables, so that light, dark and print need no second drawing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import UsageError
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     from analytics.sqlfiles import SqlFile
 
-MOST_BARS = 20
+MOST_BARS = 15
+MOST_DAYS = 120
 MOST_COLOURS = 7
 MOST_POINTS = 4000
 OTHERS = "all others"
@@ -34,7 +36,12 @@ PAGE_INK = {name: f"var(--{name})" for name in INK}
 USE = (("under 50 %", "use1"), ("50 to 80 %", "use2"), ("80 to 100 %", "use3"), ("hit the wall", "wall"))
 USE_INK = {"use1": "#9ecae1", "use2": "#4292c6", "use3": "#08519c", "use0": "#c8c8c8"}
 
-_SECONDS = [1e0, 1e1, 1e2, 1e3, 1e4, 6e4, 6e5, 3.6e6, 3.6e7, 8.64e7, 8.64e8, 8.64e9]
+# ms: what people count in, from a millisecond to a hundred days
+_TIMES = [
+    *(1, 10, 100, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 1.2e5, 3e5, 6e5, 1.2e6, 1.8e6, 3.6e6, 7.2e6, 1.8e7, 3.6e7),
+    *(8.64e7, 1.728e8, 4.32e8, 8.64e8, 8.64e9),
+]
+_DAY = "utcFormat(toDate(datum.value + 'T00:00:00Z'), '%-d %b')"
 _AXIS = {
     "usd": "format(datum.value, '$,~f')",
     "ms": "datum.value < 1000 ? format(datum.value, '~f') + ' ms' : datum.value < 60000 ? "
@@ -44,6 +51,9 @@ _AXIS = {
     "percent": "format(datum.value, '~f') + ' %'",
     "count": "datum.value < 1000 ? format(datum.value, ',~f') : replace(format(datum.value, '.3~s'), 'G', 'B')",
 }
+
+
+Show = Callable[[Sequence[Any]], str]
 
 
 @dataclass(slots=True)
@@ -94,8 +104,9 @@ def draw(
 
 def label(name: str) -> str:
     """A column's name as a heading: the words, without the unit that its values carry."""
-    words = visible(name).replace("_", " ").removesuffix(" usd").removesuffix(" ms").strip() or visible(name)
-    return words[:1].upper() + words[1:]
+    words = visible(name).replace("_", " ")
+    words = re.sub(r"(?<=.) (usd|ms|percent)$", "", words.strip()) or visible(name)
+    return words if re.fullmatch(r"p\d\d", words) else words[:1].upper() + words[1:]
 
 
 def unit(name: str) -> str:
@@ -117,9 +128,15 @@ class _Board:
         self.at = [place[name] for name in self.names]
         self.kinds: list[Kind] = [fields[n].kind for n in self.at]
         show = {column.index: column.cell for column in shown_columns(fields)}
-        self.show = [show.get(n, lambda row, n=n: UNKNOWN if row[n] is None else str(row[n])) for n in self.at]
+        self.show = [self._shower(n, fields[n], show) for n in self.at]
         self.ink = PAGE_INK if on_page else INK
         self.colours = [f"var(--c{n})" for n in range(1, 9)] if on_page else list(PALETTE)
+
+    def _shower(self, n: int, one: Field, show: Mapping[int, Show]) -> Show:
+        """How a column's values are written beside the marks: as in the tables, percentages to one place."""
+        if one.name.endswith("percent"):
+            return lambda row: UNKNOWN if row[n] is None else f"{row[n]:,.1f} %"
+        return show.get(n, lambda row: UNKNOWN if row[n] is None else str(row[n]))
 
     # the kinds
 
@@ -140,19 +157,61 @@ class _Board:
             y=alt.Y(field="x", type="nominal", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False)),
             tooltip=self._tips(),
         )
-        x = alt.X(field="y", type="quantitative", title=label(self.names[1]), axis=self._axis(1, ticks=5))
+        x = alt.X(field="y", type="quantitative", title=None, axis=self._axis(1, ticks=5))
         bars = base.mark_bar(cornerRadiusEnd=2, height={"band": 0.72})
         if many:
             values, colour = self._coloured(values, notes)
             bars = bars.properties(data=alt.Data(values=values)).encode(x=x, color=colour)
-            return Drawing(bars.properties(height={"step": 26}), notes, len(values))
+            return Drawing(bars.properties(height=_rows_high(values, "x")), notes, len(values))
         x = alt.X(field="y", type="quantitative", title=None, axis=None, scale=alt.Scale(padding=0))
         text = base.mark_text(align="left", dx=5, fontSize=11, color=self.ink["text"]).encode(
             x=x, text=alt.Text(field="ys", type="nominal")
         )
         bars = bars.encode(x=x, color=alt.value(self.colours[0]))
-        both = alt.layer(bars, text).properties(height={"step": 26}, padding={"right": 64, "left": 4, "top": 4})
+        both = alt.layer(bars, text).properties(height=_rows_high(values, "x"), padding={"right": 64, "left": 4, "top": 4})
         return Drawing(both, notes, len(values))
+
+    def range(self) -> Drawing:
+        """A line from the low to the high value of each category; on a logarithmic axis where they lie far apart."""
+        alt, notes = self.alt, []
+        values: list[dict[str, Any]] = []
+        for row in self.rows:
+            low, high = (row[n] for n in self.at[1:3])
+            if low is not None and high is not None:
+                shown = [show(row) for show in self.show]
+                values.append({"y": shown[0], "x": low, "x2": high, "xs": shown[1], "x2s": shown[2]})
+        if len(values) > MOST_BARS:
+            notes.append(f"The first {MOST_BARS} of {len(values):,}; the table has all.")
+            values = values[:MOST_BARS]
+        if not values:
+            return Drawing(None, notes)
+        least, most = min(one["x"] for one in values), max(one["x2"] for one in values)
+        is_log = least > 0 and most / least > 100
+        kind = unit(self.names[1])
+        ticks: Any = alt.Undefined
+        if is_log:
+            ticks = [t for t in (_TIMES if kind == "ms" else _decades(least, most)) if least <= t <= most] or [least, most]
+            notes.append("The axis is logarithmic.")
+        axis = alt.Axis(labelExpr=_AXIS[kind], values=ticks, tickCount=6, domain=False, ticks=False, labelOverlap=True)
+        scale = alt.Scale(type="log", nice=False) if is_log else alt.Undefined
+        x = alt.X(field="x", type="quantitative", title=None, axis=axis, scale=scale)
+        high = alt.X(field="x2", type="quantitative", title=None, axis=axis, scale=scale)
+        tips = [(label(self.names[0]), "y"), (label(self.names[1]), "xs"), (label(self.names[2]), "x2s")]
+        base = alt.Chart(alt.Data(values=values)).encode(
+            y=alt.Y(field="y", type="nominal", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False)),
+            tooltip=self._tips(tips),
+        )
+        made = alt.layer(
+            base.mark_rule(strokeWidth=3, color=self.colours[4]).encode(x=x, x2=alt.X2(field="x2")),
+            base.mark_point(filled=True, size=60, opacity=1, color=self.colours[4]).encode(x=x),
+            base.mark_point(filled=True, size=60, opacity=1, color=self.colours[0]).encode(x=high),
+            base.mark_text(align="left", dx=8, fontSize=11, color=self.ink["text"]).encode(
+                x=high, text=alt.Text(field="x2s", type="nominal")
+            ),
+        )
+        notes.insert(0, f"From {label(self.names[1]).lower()} to {label(self.names[2]).lower()}.")
+        made = made.properties(height=_rows_high(values, "y"), padding={"right": 64, "left": 4, "top": 4})
+        return Drawing(made, notes, len(values))
 
     def column(self) -> Drawing:
         """Standing columns over days, or over what else the rows are in order of."""
@@ -171,26 +230,10 @@ class _Board:
         self._note_gaps(notes)
         if not values:
             return Drawing(None, notes)
-        is_time = self.kinds[0] in ("moment", "temporal")
-        if is_time:
-            for row in values:
-                row["x"] = row["xv"]
-        size: dict[str, Any] = {}
-        if is_time:
-            days = _days(values)
-            x = alt.X(
-                field="x", type="temporal", title=None, scale=alt.Scale(type="utc"),
-                axis=alt.Axis(labelOverlap=True, grid=False, tickCount=min(days, 10), format="%-d %b", labelFlush=False),
-            )  # fmt: skip
-            if not is_line:
-                x.timeUnit = "utcyearmonthdate"
-            if days <= 8:
-                size = {"width": max(days, 2) * 72}
-        else:
-            x = alt.X(field="x", type="nominal", sort=None, title=None, axis=alt.Axis(labelAngle=0, labelOverlap=True))
+        x = self._place(values)
         scale = alt.Scale(domain=[0, 100]) if unit(self.names[1]) == "percent" else alt.Undefined
         y = alt.Y(
-            field="y", type="quantitative", title=label(self.names[1]), scale=scale, axis=self._axis(1, ticks=5)
+            field="y", type="quantitative", title=None, scale=scale, axis=self._axis(1, ticks=5)
         )
         base = alt.Chart(alt.Data(values=values))
         colour: Any = alt.value(self.colours[0])
@@ -198,8 +241,27 @@ class _Board:
             values, colour = self._coloured(values, notes, may_add=not is_line)
             base = alt.Chart(alt.Data(values=values))
         mark = base.mark_line(strokeWidth=2, point={"size": 32, "filled": True}) if is_line else base.mark_bar()
-        made = mark.encode(x=x, y=y, color=colour, tooltip=self._tips()).properties(height=210, **size)
+        made = mark.encode(x=x, y=y, color=colour, tooltip=self._tips()).properties(height=210)
         return Drawing(made, notes, len(values))
+
+    def _place(self, values: list[dict[str, Any]]) -> Any:
+        """The axis below: each day of the span has its place, also those without rows; a long span is a time axis."""
+        alt = self.alt
+        if self.kinds[0] not in ("moment", "temporal"):
+            axis = alt.Axis(labelAngle=0, labelOverlap=True, ticks=False)
+            return alt.X(field="x", type="nominal", sort=None, title=None, axis=axis)
+        days = _days(row[self.at[0]] for row in self.rows)
+        for row in values:
+            row["x"] = row["xv"]
+        if self.kinds[0] == "moment" or not 0 < len(days) <= MOST_DAYS:
+            axis = alt.Axis(labelOverlap=True, grid=False, tickCount=10, format="%-d %b")
+            scale = alt.Scale(type="utc")
+            if self.kinds[0] == "moment" or self.picture.kind == "line":
+                return alt.X(field="x", type="temporal", title=None, scale=scale, axis=axis)
+            return alt.X(field="x", type="temporal", timeUnit="utcyearmonthdate", title=None, scale=scale, axis=axis)
+        axis = alt.Axis(labelExpr=_DAY, labelAngle=0, labelOverlap="greedy", labelSeparation=8, ticks=False)
+        scale = alt.Scale(domain=days, paddingInner=0.18, paddingOuter=0.1)
+        return alt.X(field="x", type="ordinal", title=None, scale=scale, axis=axis)
 
     def histogram(self) -> Drawing:
         """Columns over ranges on a logarithmic axis, with the percentiles as lines."""
@@ -220,12 +282,12 @@ class _Board:
             return Drawing(None, notes)
         kind = unit(self.names[0])
         least, most = min(row["x"] for row in made), max(row["x2"] for row in made)
-        ticks = [t for t in (_SECONDS if kind == "ms" else _decades(least, most)) if least <= t <= most]
+        ticks = [t for t in (_TIMES if kind == "ms" else _decades(least, most)) if least <= t <= most]
         axis = alt.Axis(values=ticks or [least, most], labelExpr=_AXIS[kind], grid=False, labelOverlap=True)
         scale = alt.Scale(type="log", domain=[least, most], nice=False)
         bars = alt.Chart(alt.Data(values=made)).mark_bar(stroke=self.ink["page"], strokeWidth=1).encode(
             x=alt.X(field="x", type="quantitative", title=None, scale=scale, axis=axis), x2=alt.X2(field="x2"),
-            y=alt.Y(field="y", type="quantitative", title=label(self.names[2]), axis=self._axis(2, ticks=4)),
+            y=alt.Y(field="y", type="quantitative", title=None, axis=self._axis(2, ticks=4)), y2=alt.datum(0),
             color=alt.value(self.colours[0]), tooltip=self._tips([("Range", "xs"), (label(self.names[2]), "ys")]),
         )  # fmt: skip
         first = self.rows[0]
@@ -236,8 +298,6 @@ class _Board:
         ]
         if not rules:
             return Drawing(bars.properties(height=170), notes, len(made))
-        for place, rule in enumerate(rules):
-            rule["dy"] = place
         lines = alt.Chart(alt.Data(values=rules)).encode(x=alt.X(field="x", type="quantitative", scale=scale))
         rule = lines.mark_rule(strokeDash=[3, 3], color=self.ink["soft"]).encode(
             tooltip=self._tips([("Percentile", "t"), ("Value", "xs")])
@@ -263,7 +323,7 @@ class _Board:
             })  # fmt: skip
         lost = len(self.rows) - len(made)
         if lost:
-            notes.append(f"{lost:,} windows without a time are not drawn.")
+            notes.append(f"{lost:,} {'window' if lost == 1 else 'windows'} without a time not drawn.")
         if not made:
             return Drawing(None, notes)
         if len(made) > MOST_POINTS:
@@ -283,16 +343,18 @@ class _Board:
         bars = base.mark_bar(height={"band": 0.6}, stroke=self.ink["page"], strokeWidth=0.5).encode(
             x=x, x2=alt.X2(field="x2"),
             color=alt.Color(
-                field="c", type="nominal", title="Peak use", sort=[name for name, _ in levels],
+                field="c", type="nominal", title=None, sort=[name for name, _ in levels],
                 scale=alt.Scale(domain=[name for name, _ in levels], range=inks),
             ),
         )  # fmt: skip
+        if not any(one["wall"] for one in made):
+            return Drawing(bars.properties(height=_rows_high(made, "y", 42)), notes, len(made))
         walls = (
             base.transform_filter(alt.FieldEqualPredicate(field="wall", equal=True))
             .mark_point(shape="triangle-down", filled=True, size=46, yOffset=-15, color=self.ink["wall"], opacity=1)
             .encode(x=x)
         )
-        return Drawing(alt.layer(bars, walls).properties(height={"step": 42}), notes, len(made))
+        return Drawing(alt.layer(bars, walls).properties(height=_rows_high(made, "y", 42)), notes, len(made))
 
     # what the kinds share
 
@@ -341,7 +403,7 @@ class _Board:
                 order = order[:MOST_COLOURS]
                 notes.append(f"The {MOST_COLOURS} with most; the table has {rest} more.")
         scale = alt.Scale(domain=order, range=self.colours[: len(order)])
-        return values, alt.Color(field="c", type="nominal", title=label(self.names[2]), scale=scale, sort=order)
+        return values, alt.Color(field="c", type="nominal", title=None, scale=scale, sort=order)
 
     def _axis(self, n: int, *, ticks: int) -> Any:
         return self.alt.Axis(labelExpr=_AXIS[unit(self.names[n])], tickCount=ticks, domain=False, ticks=False)
@@ -361,20 +423,24 @@ class _Board:
         font = "system-ui, sans-serif" if self.on_page else "sans-serif"
         return (
             chart.properties(description=description, background="transparent" if self.on_page else ink["page"])
-            .configure(font=font, autosize={"type": "fit-x", "contains": "padding"} if self.on_page else "pad")
+            .configure(font=font)
             .configure_view(stroke=None)
             .configure_axis(
                 labelColor=ink["soft"], titleColor=ink["soft"], gridColor=ink["line"], domainColor=ink["line"],
                 tickColor=ink["line"], labelFontSize=11, titleFontSize=11, titleFontWeight="normal", labelPadding=6,
                 gridOpacity=0.6,
             )
-            .configure_axisY(titleAnchor="end", titleAngle=0, titleAlign="left", titleY=-10, titleX=0, titleBaseline="bottom")
             .configure_legend(
                 orient="top", labelColor=ink["text"], titleColor=ink["soft"], labelFontSize=11, titleFontSize=11,
                 titleFontWeight="normal", symbolType="square", symbolSize=90, labelLimit=150, columns=4, offset=14,
                 symbolStrokeWidth=0,
             )
         )  # fmt: skip
+
+
+def _rows_high(values: Sequence[dict[str, Any]], name: str, each: int = 26) -> int:
+    """The height in pixels of a row for each category (a step would make Vega-Lite warn beside a fitted width)."""
+    return each * len({one[name] for one in values})
 
 
 def _merged(values: list[dict[str, Any]], kept: set[str]) -> list[dict[str, Any]]:
@@ -396,16 +462,20 @@ def _level(percent: float) -> str:
 
 
 def _decades(least: float, most: float) -> list[float]:
-    return [10.0**n for n in range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)]
+    """Round numbers on a logarithmic axis: by 1, 2, 5, or by powers of ten where there are many."""
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    steps = (1, 2, 5) if len(powers) <= 4 else (1,)
+    return [float(f"{step}e{power}") for power in powers for step in steps]
 
 
-def _days(values: Sequence[dict[str, Any]]) -> int:
-    """How many days the rows span."""
-    days = sorted(str(row["xv"])[:10] for row in values)
+def _days(said: Iterable[Any]) -> list[str]:
+    """Every day from the first to the last; nothing where one is outside the years 1 to 9999."""
     try:
-        return (date.fromisoformat(days[-1]) - date.fromisoformat(days[0]) + timedelta(days=1)).days
-    except ValueError:  # a day outside the years 1 to 9999
-        return len(set(days))
+        days = {date.fromisoformat(str(day)) for day in said if day is not None}
+    except ValueError:
+        return []
+    first, count = min(days), (max(days) - min(days)).days + 1
+    return [(first + timedelta(days=n)).isoformat() for n in range(min(count, MOST_DAYS + 1))]
 
 
 def requests_spec() -> dict[str, Any]:

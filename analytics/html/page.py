@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from analytics import __version__, ownreports
 from analytics.errors import UsageError
 from analytics.html import sections, tables, timelines
-from analytics.html.charts import MOST_POINTS, altair, draw, label
+from analytics.html.charts import MOST_POINTS, altair, draw, label, unit
 from analytics.html.sections import Part, Section
 from analytics.pictures import Picture, pictures
 from analytics.render import UNKNOWN, shown_columns, visible
@@ -232,8 +232,13 @@ def _figure(page: Page, file: SqlFile, picture: Picture, held: tables.Held) -> s
 
 
 def _caption(file: SqlFile, picture: Picture) -> str:
-    if picture.kind in ("histogram", "timeline"):
+    if picture.kind == "timeline":
         return file.title
+    if picture.kind == "histogram":
+        of = {"usd": "cost", "ms": "duration"}.get(unit(picture.columns[0]), label(picture.columns[0]).lower())
+        return f"{label(picture.columns[2])} by {of}, on a logarithmic axis"
+    if picture.kind == "range":
+        return f"{label(picture.columns[1])} to {label(picture.columns[2]).lower()} by {label(picture.columns[0]).lower()}"
     said = f"{label(picture.columns[1])} by {label(picture.columns[0]).lower()}"
     return f"{said} and {label(picture.columns[2]).lower()}" if len(picture.columns) > 2 else said
 

@@ -2,7 +2,7 @@
 // Texts of the data reach the page as text nodes only, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const UNKNOWN = "–", FIRST_ROWS = 15, MORE_ROWS = 200;
+  const UNKNOWN = "–", FIRST_ROWS = 12, MORE_ROWS = 200;
 
   function make(tag, names, ...inside) {
     const element = document.createElement(tag);
@@ -30,7 +30,7 @@
   function fraction(value) {
     if (typeof value === "string") return value;
     if (value !== 0 && Math.abs(value) < 0.0001) return String(Number(value.toPrecision(2)));
-    return places(value, 4).replace(/\.?0+$/, (tail) => (tail.startsWith(".") ? "" : tail));
+    return places(value, 4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
   }
 
   function dollars(value) {
@@ -56,10 +56,10 @@
 
   const moment = (text) => text.replace(/^(.{10})T(\d\d:\d\d:\d\d)(\.\d+)?/, "$1 $2");
   const SHOW = {
-    integer: whole, ordinal: String, fraction, usd: dollars, ms: duration, moment, text: String,
+    integer: whole, ordinal: String, fraction, percent: (value) => (typeof value === "string" ? value : places(value, 1) + " %"), usd: dollars, ms: duration, moment, text: String,
     truth: (value) => (value ? "yes" : "no"),
   };
-  const NUMBERS = new Set(["integer", "ordinal", "fraction", "usd", "ms"]);
+  const NUMBERS = new Set(["integer", "ordinal", "fraction", "percent", "usd", "ms"]);
 
   function shown(column, row, value) {
     if (value === null) return UNKNOWN;
@@ -82,7 +82,7 @@
 
   function cell(column, row, value) {
     const text = shown(column, row, value);
-    const kind = value === null ? "u" : column.s === "moment" ? "m" : "t";
+    const kind = value === null ? "u" : column.s === "moment" || text.length <= 28 ? "m" : "t";
     const place = make("td", { class: NUMBERS.has(column.s) ? (value === null ? "n u" : "n") : kind });
     place.append(column.r && value !== null ? runLink(value) : text);
     return place;
@@ -171,11 +171,17 @@
     tooltip: { disableDefaultStyle: true }, defaultStyle: false,
   };
 
+  function fitting(spec, place) {
+    const narrow = place.clientWidth < 560;
+    if (narrow && spec.config.legend) spec.config.legend.columns = 2;
+    return spec;
+  }
+
   async function drawChart(place) {
     if (place.childElementCount || !place.clientWidth) return;
     place.append(make("span"));
     try {
-      await vegaEmbed(place, data.charts[Number(place.dataset.chart)], options);
+      await vegaEmbed(place, fitting(data.charts[Number(place.dataset.chart)], place), options);
       place.dataset.drawn = "true";
     } catch (error) {
       place.replaceChildren("This picture could not be drawn: " + error.message);

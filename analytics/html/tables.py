@@ -48,7 +48,7 @@ def shape(one: Field) -> str:
         return "ms"
     if one.kind == "integer":
         return "ordinal" if one.name in ORDINALS else "integer"
-    return "fraction"
+    return "percent" if one.name.endswith("percent") else "fraction"
 
 
 def table(held: Held) -> dict[str, Any]:

@@ -5,11 +5,17 @@
 -- not counted: wires that cannot speak of limits: see coverage
 -- by: none
 -- params: since, until, wire, run
--- picture: timeline starts_at ends_at limit_id peak_used_percent hit_wall
+-- picture: timeline starts_at ends_at limit_window peak_used_percent hit_wall
 --   A window lasts from its reset back by its length; where one is not known, from its first to its last sample.
 --   hit_wall: a request was rejected, or the limit was used up.
 CREATE OR REPLACE VIEW report_limit_windows AS
 SELECT
+    coalesce(limit_id, 'limit without a name') || CASE
+        WHEN window_minutes IS NULL THEN ''
+        WHEN window_minutes % 1440 = 0 THEN ', ' || CAST(window_minutes // 1440 AS VARCHAR) || ' d'
+        WHEN window_minutes % 60 = 0 THEN ', ' || CAST(window_minutes // 60 AS VARCHAR) || ' h'
+        ELSE ', ' || CAST(window_minutes AS VARCHAR) || ' min'
+    END AS limit_window,
     limit_id, window_minutes,
     CASE
         WHEN resets_at IS NOT NULL AND window_minutes IS NOT NULL THEN resets_at - window_minutes * INTERVAL 1 MINUTE

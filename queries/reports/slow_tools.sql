@@ -5,7 +5,7 @@
 -- not counted: runs with is_counted false; denied calls
 -- by: none
 -- params: since, until, wire, run
--- picture: bar tool p95_ms
+-- picture: range tool p50_ms p95_ms
 CREATE OR REPLACE VIEW report_slow_tools AS
 SELECT
     tool, count(*) AS calls, count(duration_ms) AS timed_calls,
