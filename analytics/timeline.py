@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from analytics.api import Lake
 
 SILENCE_MS = 60_000
-MOST_REQUESTS = 400
 
 # rows of one position are one step: a model's answer has its text in transcript and its figures in events
 _QUERIES = (
@@ -58,7 +57,6 @@ class Story:
     first: list[Step] = field(default_factory=list)
     last: deque[Step] = field(default_factory=deque)
     left_out: int = 0
-    requests: list[dict[str, Any]] = field(default_factory=list)
     turns: int = 0
     silences: int = 0
     longest_silence_ms: float = 0
@@ -69,8 +67,10 @@ def stories(
 ) -> Iterator[tuple[str, Iterator[Step | Story]]]:
     """Each run that has steps, with its steps to be shown at once and, last of all, the story with the rest.
 
-    `run`: all of them are of this run, so that the queries read its pieces alone.
+    `run`: all of them are of this run; over a large lake the queries then read its pieces alone.
     """
+    if lake.has_few_events:  # what the queries build on is kept once for all of them, without the filter
+        run = None
     names = ", ".join(map(quoted, runs))
     text = "text" if text_chars is None else f"left(text, {text_chars})"
     queries = (query.format(runs=names, text=text) + "\nORDER BY run_id, position" for query in _QUERIES)
@@ -115,22 +115,12 @@ def told(rows: Iterable[dict[str, Any]], limit: int = 0) -> Iterator[Step | Stor
         if row["turn_id"] is not None and row["turn_id"] != turn:
             turn = step.turn = row["turn_id"]
             story.turns += 1
-        if row["input_tokens"] is not None or row["output_tokens"] is not None:
-            story.requests.append(_request(step))
         if not limit or count <= early:
             yield step
         else:
             story.left_out += len(story.last) == story.last.maxlen
             story.last.append(step)
-    if len(story.requests) > MOST_REQUESTS:
-        story.requests = story.requests[:: len(story.requests) // MOST_REQUESTS + 1]
     yield story
-
-
-def _request(step: Step) -> dict[str, Any]:
-    row = step.row
-    names = ("input_tokens", "cache_read_tokens", "output_tokens", "model", "usage_scope")
-    return {"ms": step.ms} | {name: row[name] for name in names}
 
 
 def offset(milliseconds: float | None) -> str:
@@ -152,7 +142,7 @@ def is_bad(row: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
-def facts(row: dict[str, Any]) -> str:
+def facts(row: dict[str, Any], between: str = "  ") -> str:
     """What a step says but for its text, the most telling first."""
     from analytics.render import dollars, duration, moment, number, visible  # noqa: PLC0415 (rich: 20 ms)
     from analytics.values import iso  # noqa: PLC0415
@@ -168,7 +158,7 @@ def facts(row: dict[str, Any]) -> str:
         ("out {}", row["output_tokens"], number), ("{}", row["cost_usd"], dollars),
         ("{}", row["duration_ms"], duration), ("→ {}", _became(row), str), ("{}", row["reason"], visible),
     ]  # fmt: skip
-    return "  ".join(form.format(show(value)) for form, value, show in parts if value is not None)
+    return between.join(form.format(show(value)) for form, value, show in parts if value is not None)
 
 
 def _became(row: dict[str, Any]) -> str | None:

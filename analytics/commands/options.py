@@ -43,9 +43,7 @@ FormulasOption = Annotated[
 ]
 ReportsOption = Annotated[
     Path | None,
-    typer.Option(
-        "--reports", metavar="DIR", help="A folder of your own reports (.sql); else RUNLAKE_REPORTS.", show_default=False
-    ),
+    typer.Option("--reports", metavar="DIR", help="A folder of your own reports (.sql); else RUNLAKE_REPORTS."),
 ]
 SetOption = Annotated[
     list[str] | None,

@@ -101,6 +101,7 @@ def _resolved(lake: Lake, given: str) -> str:
 def _print(lake: Lake, run: str, to: IO[bytes], width: int | None, limit: int) -> None:
     from analytics import timeline
     from analytics.render import duration, visible
+    from analytics.sqlfiles import quoted
 
     def line(text: str) -> None:
         to.write((_cut(text, width) + "\n").encode("utf-8", "backslashreplace"))
@@ -114,7 +115,8 @@ def _print(lake: Lake, run: str, to: IO[bytes], width: int | None, limit: int) -
         said = "  ".join(part for part in (timeline.facts(row), visible(row["text"] or "")) if part)
         line(f"{timeline.offset(step.ms):>10}  {row['kind']:<14}  {said or visible(row['event'] or '')}")
 
-    metrics = lake.runs(run=run).to_arrow_table().to_pylist()[0]
+    only = {} if lake.has_few_events else {"run": run}
+    metrics = lake.runs(where=f"run_id = {quoted(run)}", **only).to_arrow_table().to_pylist()[0]
     for label, text in timeline.head(metrics):
         line(f"{label:<7}  {text}")
     line("")

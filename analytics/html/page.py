@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from analytics import __version__, ownreports
 from analytics.errors import UsageError
 from analytics.html import sections, tables, timelines
-from analytics.html.charts import MOST_POINTS, altair, draw, label, unit
+from analytics.html.board import altair, label, unit
+from analytics.html.charts import draw, requests_spec
+from analytics.html.kinds import MOST_POINTS
 from analytics.html.sections import Part, Section
 from analytics.pictures import Picture, pictures
-from analytics.render import UNKNOWN, shown_columns, visible
+from analytics.render import visible, visible_lines
 from analytics.rows import rows_of
 from analytics.values import as_json
 
@@ -27,13 +29,21 @@ if TYPE_CHECKING:
     from analytics.sqlfiles import SqlFile
 
 # Vega's expressions are read by its interpreter (ast), so nothing needs unsafe-eval
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
 TILES = (
     ("runs", "runs"), ("closed_runs", "read to their end"), ("events", "events"), ("input_tokens", "input tokens"),
     ("output_tokens", "output tokens"), ("cost_usd", "cost, as recorded"), ("tool_calls", "tool calls"),
     ("denied_calls", "denied calls"), ("refusals", "refused lines"),
 )  # fmt: skip
-_ESCAPES = {b"<": rb"\u003c", b">": rb"\u003e", b"&": rb"\u0026", b"\xe2\x80\xa8": rb"\u2028", b"\xe2\x80\xa9": rb"\u2029"}
+_ESCAPES = {
+    b"<": rb"\u003c",
+    b">": rb"\u003e",
+    b"&": rb"\u0026",
+    b"\xe2\x80\xa8": rb"\u2028",
+    b"\xe2\x80\xa9": rb"\u2029",
+}
 _UNSAFE = re.compile(rb"[<>&]|\xe2\x80[\xa8\xa9]")
 
 
@@ -94,7 +104,7 @@ def library() -> str:
         import vl_convert
     except ImportError:
         raise UsageError("Pages need vl-convert. Install it with `pip install 'runlake[report]'`.") from None
-    bundle: str = vl_convert.javascript_bundle()
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")  # in a text of it; vl-convert means it for a script element
 
 
@@ -112,7 +122,7 @@ def write_report(lake: Lake, out: Path, names: Sequence[str], by: str | None, qu
     parts = {part.report for section in sections.SECTIONS for part in section.parts}
     runs = timelines.chosen(lake, question.filters)
     page.data["runs"] = timelines.timelines(lake, runs)
-    page.data["requests"] = request_chart()
+    page.data["requests"] = requests_spec()
     page.data["lake"] = visible(str(lake.path))
     for section in chosen or sections.SECTIONS:
         _section(page, lake, section, question)
@@ -137,7 +147,7 @@ def write_run(lake: Lake, run: str, out: Path, *, limit: int, text_chars: int = 
     library_is_there()
     page = Page()
     page.data["runs"] = {run: timelines.one(lake, run, limit=limit, text_chars=text_chars)}
-    page.data["requests"], page.data["lake"], page.data["only"] = request_chart(), visible(str(lake.path)), run
+    page.data["requests"], page.data["lake"], page.data["only"] = requests_spec(), visible(str(lake.path)), run
     page.body.append('<section id="timeline"></section>\n')
     head = f"<header><h1>{escape(visible(run))}</h1><p>{escape(_origin(lake))}</p></header>"
     return _write(out, page.html(f"Run {visible(run)}", head))
@@ -217,15 +227,14 @@ def _part(page: Page, lake: Lake, part: Part, question: Question, *, alone: bool
 def _figure(page: Page, file: SqlFile, picture: Picture, held: tables.Held) -> str:
     made = draw(picture, held.fields, held.rows, file, on_page=True)
     notes = " ".join(made.notes)
+    caption = f"<figcaption>{escape(_caption(file, picture))}</figcaption>"
     if made.chart is None:
-        return f'<figure><figcaption>{escape(_caption(file, picture))}</figcaption><p class="nothing">' + (
-            f"Nothing to draw. {escape(notes)}</p></figure>"
-        )
+        return f'<figure>{caption}<p class="nothing">Nothing to draw. {escape(notes)}</p></figure>'
     page.data["charts"].append(made.chart.to_dict())
     place = len(page.data["charts"]) - 1
     kind = ' class="wide"' if picture.kind in ("timeline", "column", "line") and len(picture.columns) > 2 else ""
     return (
-        f'<figure{kind}><figcaption>{escape(_caption(file, picture))}</figcaption>'
+        f"<figure{kind}>{caption}"
         f'<div class="chart" data-chart="{place}" data-report="{escape(file.name)}" data-marks="{made.marks}"></div>'
         f'<p class="notes">{escape(notes)}</p></figure>'
     )  # fmt: skip
@@ -238,7 +247,9 @@ def _caption(file: SqlFile, picture: Picture) -> str:
         of = {"usd": "cost", "ms": "duration"}.get(unit(picture.columns[0]), label(picture.columns[0]).lower())
         return f"{label(picture.columns[2])} by {of}, on a logarithmic axis"
     if picture.kind == "range":
-        return f"{label(picture.columns[1])} to {label(picture.columns[2]).lower()} by {label(picture.columns[0]).lower()}"
+        return (
+            f"{label(picture.columns[1])} to {label(picture.columns[2]).lower()} by {label(picture.columns[0]).lower()}"
+        )
     said = f"{label(picture.columns[1])} by {label(picture.columns[0]).lower()}"
     return f"{said} and {label(picture.columns[2]).lower()}" if len(picture.columns) > 2 else said
 
@@ -246,7 +257,9 @@ def _caption(file: SqlFile, picture: Picture) -> str:
 def _sql(file: SqlFile) -> str:
     """Where the figures come from: the text of the file, as it runs."""
     name, _, by = file.name.partition("_by_")
-    command = f"runlake report {name} --by {by}" if by and file.name in _grouped(name, by) else f"runlake report {file.name}"
+    command = (
+        f"runlake report {name} --by {by}" if by and file.name in _grouped(name, by) else f"runlake report {file.name}"
+    )
     notes = "".join(
         f"<dt>{word}</dt><dd>{escape(text)}</dd>"
         for word, text in (("One row", file.row), ("Unknown", file.unknown), ("Not counted", file.not_counted))
@@ -264,19 +277,12 @@ def _grouped(name: str, by: str) -> tuple[str, ...]:
     return (f"{name}_by_{by}",) if name in built_in() else ()
 
 
-def visible_lines(text: str) -> str:
-    """A text of several lines, each harmless."""
-    return "\n".join(visible(line.replace("\t", "    ")) for line in text.strip().split("\n"))
-
-
 def _tiles(page: Page) -> str:
     """The sum of the overview, large."""
     held = page.data["tables"]["overview"]
     names = [column["n"] for column in held["c"]]
     row = dict(zip(names, held["r"][-1], strict=True))
-    page.data["tiles"] = [
-        [names.index(name), title] for name, title in TILES if name in row
-    ]
+    page.data["tiles"] = [[names.index(name), title] for name, title in TILES if name in row]
     return '<div class="tiles" data-tiles="overview"></div>\n'
 
 
@@ -321,13 +327,6 @@ def _others(page: Page, lake: Lake, done: set[str], question: Question) -> None:
 
 def _foot(page: Page) -> None:
     page.body.append(
-        '<footer><p>– is unknown: the record did not say. ≥ is a lower bound: the stream was cut, or a record left a '
+        "<footer><p>– is unknown: the record did not say. ≥ is a lower bound: the stream was cut, or a record left a "
         "number out. Times and days are UTC.</p></footer>\n"
     )
-
-
-def request_chart() -> dict[str, Any]:
-    """The chart of a timeline, without rows: tokens of each request, in order; report.js puts the rows in."""
-    from analytics.html.charts import requests_spec
-
-    return requests_spec()

@@ -158,6 +158,9 @@
   }
 
   function tile(column, row, value) {
+    if (value !== null && column.s === "usd" && value >= 100) {
+      return (row[column.f] === column.w ? "≥ $" : "$") + places(value, 2);
+    }
     if (value === null || column.s !== "integer" || Math.abs(value) < 1e6) return shown(column, row, value);
     const [size, unit] = value < 1e9 ? [1e6, " M"] : [1e9, " B"];
     const least = column.f !== undefined && row[column.f] === column.w && column.m === "least";

@@ -34,7 +34,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         "usage", "Tokens and cost over time",
         "By day (UTC) and model. Cost is the vendor's own figure; most wires carry none.",
-        (Part("tokens"), Part("token_usage", has_picture=False)),
+        (Part("tokens", rows=1000), Part("token_usage", has_picture=False)),
         "No record of these runs says how many tokens were used.",
     ),
     Section(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from analytics.html.charts import label
+from analytics.html.board import label
 from analytics.render import ORDINALS, shown_columns, visible
 from analytics.rows import NUMBERS, Field, Rows
 from analytics.values import scalar

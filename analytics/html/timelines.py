@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from analytics import timeline
-from analytics.render import duration, visible
+from analytics.render import duration, visible, visible_lines
+from analytics.sqlfiles import quoted
 from analytics.values import as_json
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 MOST_RUNS = 60
 MOST_STEPS = 240
 TEXT_CHARS = 240
+MOST_REQUESTS = 300
 BUDGET_BYTES = 2_400_000
 
 # the runs with the most to see: what failed, was denied, cut or refused counts before sheer length
@@ -38,8 +41,9 @@ def timelines(lake: Lake, runs: list[str], *, limit: int = MOST_STEPS) -> dict[s
     if not runs:
         return {}
     metrics = {row["run_id"]: row for row in _metrics(lake, runs)}
+    requests = _requests(lake, runs)
     made = {
-        run: _told(metrics[run], steps)
+        run: _told(metrics[run], steps, requests[run])
         for run, steps in timeline.stories(lake, runs, limit=limit, text_chars=TEXT_CHARS)
         if run in metrics
     }
@@ -57,24 +61,26 @@ def timelines(lake: Lake, runs: list[str], *, limit: int = MOST_STEPS) -> dict[s
 
 def one(lake: Lake, run: str, *, limit: int, text_chars: int) -> dict[str, Any]:
     """The timeline of one run, on a page of its own."""
-    (metrics,) = lake.runs(run=run).to_arrow_table().to_pylist()
+    only = None if lake.has_few_events else run
+    (metrics,) = _metrics(lake, [run], only)
+    requests = _requests(lake, [run], only)[run]
     for _, steps in timeline.stories(lake, [run], limit=limit, text_chars=text_chars, run=run):
-        return _told(metrics, steps)
-    return _told(metrics, iter([timeline.Story()]))
+        return _told(metrics, steps, requests)
+    return _told(metrics, iter([timeline.Story()]), requests)
 
 
-def _metrics(lake: Lake, runs: list[str]) -> list[dict[str, Any]]:
-    from analytics.sqlfiles import quoted  # noqa: PLC0415
-
+def _metrics(lake: Lake, runs: list[str], run: str | None = None) -> list[dict[str, Any]]:
     named = ", ".join(map(quoted, runs))
-    rows: list[dict[str, Any]] = lake.sql(f"FROM run_metrics WHERE run_id IN ({named})").to_arrow_table().to_pylist()
+    query = f"FROM run_metrics WHERE run_id IN ({named})"
+    rows: list[dict[str, Any]] = lake.sql(query, run=run).to_arrow_table().to_pylist()
     return rows
 
 
-def _told(metrics: dict[str, Any], steps: Iterator[timeline.Step | timeline.Story]) -> dict[str, Any]:
+def _told(
+    metrics: dict[str, Any], steps: Iterator[timeline.Step | timeline.Story], requests: list[list[Any]]
+) -> dict[str, Any]:
     """facts: label and text; steps: [offset, kind, facts, text, tone], or one text for what stands between them."""
     said: list[Any] = []
-    requests: list[dict[str, Any]] = []
     turns = 0
     summary = ""
     for step in steps:
@@ -88,14 +94,13 @@ def _told(metrics: dict[str, Any], steps: Iterator[timeline.Step | timeline.Stor
         for late in step.last:
             turns += late.turn is not None
             said += _lines(late, turns)
-        requests = step.requests
         summary = _summary(step)
-    facts = [[name, text] for name, text in timeline.head(metrics)]
+    facts = [[name, text] for name, text in timeline.head(metrics) if name != "run"]
     if summary:
         facts.append(["seen", summary])
     return {
         "facts": facts, "steps": said, "end": timeline.end(metrics), "completeness": metrics["completeness"],
-        "requests": [_figures(request) for request in requests if request["input_tokens"] is not None],
+        "requests": requests,
     }  # fmt: skip
 
 
@@ -115,13 +120,24 @@ def _lines(step: timeline.Step, turn: int) -> Iterator[list[Any]]:
     if step.turn is not None:
         yield ["turn", f"Turn {turn}", visible(step.turn)]
     row = step.row
-    text = visible(row["text"] or "")
-    facts = timeline.facts(row)
+    text = visible_lines(row["text"] or "")
+    facts = timeline.facts(row, between=" · ")
     tone = "bad" if timeline.is_bad(row) else ""
     offset = timeline.offset(step.ms)
     yield [offset, row["kind"], facts or ("" if text else visible(row["event"] or "")), text, tone]
 
 
-def _figures(request: dict[str, Any]) -> list[Any]:
-    """[offset in ms, input, of it from the cache, output, what the figures are of]."""
-    return [request[name] for name in ("ms", "input_tokens", "cache_read_tokens", "output_tokens", "usage_scope")]
+def _requests(lake: Lake, runs: list[str], run: str | None = None) -> dict[str, list[list[Any]]]:
+    """The model requests of each run, in order: [ms after the first, input, of it from the cache, output]."""
+    named = ", ".join(map(quoted, runs))
+    query = f"""SELECT
+        run_id, (epoch_us(ts) - epoch_us(min(ts) OVER (PARTITION BY run_id))) / 1000 AS ms, input_tokens,
+        cache_read_tokens, output_tokens
+    FROM usage
+    WHERE run_id IN ({named}) AND NOT is_side_call AND input_tokens IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY ts NULLS LAST, source_id, line, part) <= {MOST_REQUESTS}
+    ORDER BY run_id, ts NULLS LAST, source_id, line, part"""
+    made: dict[str, list[list[Any]]] = defaultdict(list)
+    for name, *figures in lake.sql(query, run=run).fetchall():
+        made[name].append(figures)
+    return made
