@@ -52,7 +52,7 @@ def altair() -> Any:
 
 def label(name: str) -> str:
     """A column's name as a heading: the words, without the unit that its values carry."""
-    words = visible(name).replace("_", " ")
+    words = "share" if name == "percent" else visible(name).replace("_", " ")
     words = re.sub(r"(?<=.) (usd|ms|percent)$", "", words.strip()) or visible(name)
     return words if re.fullmatch(r"p\d\d", words) else words[:1].upper() + words[1:]
 
@@ -156,6 +156,7 @@ class Board:
                 tickColor=ink["line"], labelFontSize=11, titleFontSize=11, titleFontWeight="normal", labelPadding=6,
                 gridOpacity=0.6,
             )
+            .configure_axisY(labelLimit=220)
             .configure_legend(
                 orient="top", labelColor=ink["text"], titleColor=ink["soft"], labelFontSize=11, titleFontSize=11,
                 titleFontWeight="normal", symbolType="square", symbolSize=90, labelLimit=150, columns=5, offset=14,

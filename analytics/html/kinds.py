@@ -31,7 +31,14 @@ class Kinds(Board):
         """Lying bars, the largest first as the report has them; stacked where there is a colour."""
         alt, notes = self.alt, []
         values = self.values("x", "y", "c")
-        names = list(dict.fromkeys(row["x"] for row in values))
+        many = len(self.names) > 2
+        sums: dict[str, float] = {}
+        for row in values:
+            sums[row["x"]] = sums.get(row["x"], 0) + row["y"]
+        is_split = not many and len(sums) < len(values)
+        if is_split:
+            notes.append(f"Several rows of one {label(self.names[0]).lower()} lie one behind the other.")
+        names = sorted(sums, key=lambda name: -sums[name]) if many or is_split else list(sums)
         if len(names) > MOST_BARS:
             kept = set(names[:MOST_BARS])
             values = [row for row in values if row["x"] in kept]
@@ -39,9 +46,8 @@ class Kinds(Board):
         self.note_gaps(notes)
         if not values:
             return Drawing(None, notes)
-        many = len(self.names) > 2
         base = alt.Chart(alt.Data(values=values)).encode(
-            y=alt.Y(field="x", type="nominal", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False)),
+            y=alt.Y(field="x", type="nominal", sort=names[:MOST_BARS], title=None, axis=alt.Axis(ticks=False)),
             tooltip=self.tips(),
         )
         x = alt.X(field="y", type="quantitative", title=None, axis=self.axis(1, ticks=5))
@@ -50,13 +56,16 @@ class Kinds(Board):
             values, colour = self.coloured(values, notes)
             bars = bars.properties(data=alt.Data(values=values)).encode(x=x, color=colour)
             return Drawing(bars.properties(height=_rows_high(values, "x")), notes, len(values))
+        if is_split:
+            bars = bars.encode(x=x, color=alt.value(self.colours[0])).properties(height=_rows_high(values, "x"))
+            return Drawing(bars, notes, len(values))
         x = alt.X(field="y", type="quantitative", title=None, axis=None, scale=alt.Scale(padding=0))
         text = base.mark_text(align="left", dx=5, fontSize=11, color=self.ink["text"]).encode(
             x=x, text=alt.Text(field="ys", type="nominal")
         )
         bars = bars.encode(x=x, color=alt.value(self.colours[0]))
         both = alt.layer(bars, text).properties(
-            height=_rows_high(values, "x"), padding={"right": 64, "left": 4, "top": 4}
+            height=_rows_high(values, "x"), padding={"right": 8, "left": 4, "top": 4}
         )
         return Drawing(both, notes, len(values))
 
@@ -90,7 +99,7 @@ class Kinds(Board):
         high = alt.X(field="x2", type="quantitative", title=None, axis=axis, scale=scale)
         tips = [(label(self.names[0]), "y"), (label(self.names[1]), "xs"), (label(self.names[2]), "x2s")]
         base = alt.Chart(alt.Data(values=values)).encode(
-            y=alt.Y(field="y", type="nominal", sort=None, title=None, axis=alt.Axis(labelLimit=190, ticks=False)),
+            y=alt.Y(field="y", type="nominal", sort=None, title=None, axis=alt.Axis(ticks=False)),
             tooltip=self.tips(tips),
         )
         made = alt.layer(
@@ -102,7 +111,7 @@ class Kinds(Board):
             ),
         )
         notes.insert(0, f"From {label(self.names[1]).lower()} to {label(self.names[2]).lower()}.")
-        made = made.properties(height=_rows_high(values, "y"), padding={"right": 64, "left": 4, "top": 4})
+        made = made.properties(height=_rows_high(values, "y"), padding={"right": 8, "left": 4, "top": 4})
         return Drawing(made, notes, len(values))
 
     def column(self) -> Drawing:
@@ -222,9 +231,9 @@ class Kinds(Board):
         seen = {one["c"] for one in made}
         levels = [pair for pair in (*USE, ("not known", "use0")) if pair[0] in seen]
         inks = [self._use(name) for _, name in levels]
-        axis = alt.Axis(labelOverlap=True, format="%-d %b", grid=True, tickCount=8)
+        axis = alt.Axis(labelOverlap="greedy", labelSeparation=10, format="%-d %b", grid=True, tickCount=8)
         base = alt.Chart(alt.Data(values=made)).encode(
-            y=alt.Y(field="y", type="nominal", title=None, axis=alt.Axis(labelLimit=150, ticks=False)),
+            y=alt.Y(field="y", type="nominal", title=None, axis=alt.Axis(ticks=False)),
             tooltip=self.tips([
                 ("Limit", "y"), ("From", "xs"), ("To", "x2s"), ("Peak use, percent", "us"), ("Hit the wall", "ws")
             ]),

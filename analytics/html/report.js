@@ -96,7 +96,7 @@
     const count = make("span", { "aria-live": "polite" });
     const more = make("button", { type: "button", class: "more-rows", on: () => { state.most += MORE_ROWS; fill(); } });
     const search = make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows" });
-    const texts = new Map();
+    const texts = new Map(), wide = table.o.length > 18 ? "very wide" : table.o.length > 12 ? "wide" : "";
 
     function textOf(row) {
       if (!texts.has(row)) texts.set(row, table.o.map((i) => shown(table.c[i], row, row[i])).join("\n").toLowerCase());
@@ -146,7 +146,7 @@
     search.addEventListener("input", () => { state.words = search.value; state.most = FIRST_ROWS; arrange(); });
     place.append(
       make("div", { class: "bar" }, table.r.length > 5 ? search : null, count, more),
-      make("div", { class: "scroll", tabindex: "0" }, make("table", {}, make("thead", {}, head), body)),
+      make("div", { class: "scroll", tabindex: "0" }, make("table", { class: wide }, make("thead", {}, head), body)),
     );
     fill();
   }
@@ -176,7 +176,10 @@
 
   function fitting(spec, place) {
     const narrow = place.clientWidth < 560;
-    if (narrow && spec.config.legend) spec.config.legend.columns = 2;
+    if (narrow) {
+      spec.config.legend.columns = 2;
+      spec.config.axisY.labelLimit = 120;
+    }
     return spec;
   }
 

@@ -13,7 +13,7 @@ WITH notes AS (
         (4, 'unknown', 'denied calls'), (5, 'lower bound', 'denied calls'), (6, 'unknown', 'unfinished calls'),
         (7, 'may change', 'unfinished calls'), (8, 'unknown', 'rate limits'), (9, 'unknown', 'start'),
         (10, 'unknown', 'duration'), (11, 'unknown', 'whether the run ended'), (12, 'incomplete', 'the run was cut'),
-        (13, 'incomplete', 'the run is still open'), (14, 'incomplete', 'the end does not fit the lines'),
+        (13, 'incomplete', 'the run is still open'), (14, 'incomplete', 'the end does not fit'),
         (15, 'incomplete', 'lines were refused')
     ) AS n(place, state, what)
 ), counted AS (
