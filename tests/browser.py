@@ -34,9 +34,11 @@ class Browser:
         options.set_capability("unhandledPromptBehavior", "ignore")
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
         self.driver.get("about:blank")
+        self.kept: Path | None = None
 
     def open(self, page: Path, *, fragment: str = "", width: int = 1366, dark: bool = False, media: str = "") -> None:
         """Loads a page; what was logged before is forgotten."""
+        self.kept = None
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark"} if dark else LIGHT
         self.cdp("Emulation.setEmulatedMedia", media=media, features=[scheme])
@@ -45,6 +47,14 @@ class Browser:
         self.driver.get_log("performance")
         self.driver.get(page.as_uri() + fragment)
         self.wait("return document.documentElement.dataset.ready === 'true'")
+
+    def keep(self, page: Path) -> None:
+        """The page may stay for the next test that only looks at it."""
+        self.kept = page
+
+    def is_at(self, page: Path) -> bool:
+        """True: the page is open and was kept."""
+        return self.kept == page
 
     def wait(self, script: str, seconds: float = 60) -> None:
         """Until the script says true."""
