@@ -208,7 +208,8 @@ def hostile(tmp_path_factory):
     return made(lab.path, lab.folder / "hostile.html", "report")
 
 
-PLANTED = "return document.querySelectorAll('img, iframe, object, embed, svg svg, main script, form:not(.vega-bindings)').length"
+PLANTED = """return document.querySelectorAll(
+    'img, iframe, object, embed, svg svg, main script, form:not(.vega-bindings)').length"""
 
 
 def test_hostile_text_is_shown_and_does_nothing(browser, hostile):

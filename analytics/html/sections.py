@@ -45,7 +45,10 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         "runs", "What runs cost, and how long they take",
         "Runs that do not say are in no column: the data-quality notes count them.",
-        (Part("run_costs", has_table=False), Part("run_durations", has_table=False)),
+        (
+            Part("run_costs", has_table=False), Part("run_durations", has_table=False),
+            Part("run_distribution_by_measure", has_picture=False), Part("run_distribution", has_picture=False),
+        ),
         "No run says what it cost or how long it took.",
     ),
     Section(
