@@ -257,9 +257,7 @@ class Lake:
 
     def _open(self) -> Session:
         if self._session is None:
-            self._session = Session(
-                self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one, keep=self._keep
-            )
+            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one, keep=self._keep)
         return self._session
 
     def _walls(self) -> Session:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PIPE_CHARS = 400
 MOST_STEPS = 1000
 
+
 def show(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="The run's id, or a beginning of it that no other run has.")

@@ -59,11 +59,16 @@
     integer: whole, ordinal: String, fraction, percent: (value) => (typeof value === "string" ? value : places(value, 1) + " %"), usd: dollars, ms: duration, moment, text: String,
     truth: (value) => (value ? "yes" : "no"),
   };
-  const NUMBERS = new Set(["integer", "ordinal", "fraction", "percent", "usd", "ms"]);
+  const NUMBERS = new Set(["integer", "ordinal", "fraction", "percent", "measured", "usd", "ms"]);
+
+  function measured(measure, value) {
+    if (measure.endsWith("_usd")) return dollars(value);
+    return measure.endsWith("_ms") ? duration(value) : fraction(Number(value.toPrecision(6)));
+  }
 
   function shown(column, row, value) {
     if (value === null) return UNKNOWN;
-    const text = SHOW[column.s](value);
+    const text = column.s === "measured" ? measured(row[column.k], value) : SHOW[column.s](value);
     if (column.f === undefined || row[column.f] !== column.w) return text;
     return column.m === "open" ? text + " open so far" : "≥ " + text;
   }

@@ -52,7 +52,8 @@ def shape(one: Field) -> str:
 
 
 def table(held: Held) -> dict[str, Any]:
-    """The table as JSON: columns (n name, t title, s shape, f flag's place, m mark, r it names runs) and rows.
+    """The table as JSON: columns (n name, t title, s shape, k place of the measure, f flag's place, w its
+    value that marks, m mark, r it names runs) and rows.
 
     Hidden flags keep their place in the rows; `o` lists the columns in the order shown.
     """
@@ -66,6 +67,11 @@ def table(held: Held) -> dict[str, Any]:
         if column.flag is not None:
             mark = "open" if column.as_open else "least"
             columns[column.index] |= {"f": column.flag, "w": column.marks, "m": mark}
+    names = [one.name for one in held.fields]
+    if "measure" in names:  # figures of several measures in one column: each row's measure says the unit
+        for column, one in zip(columns, held.fields, strict=True):
+            if column["s"] == "fraction":
+                column |= {"s": "measured", "k": names.index("measure")}
     makers = [_text if one.kind in ("text", "temporal") else _value for one in held.fields]
     rows = [[make(value) for make, value in zip(makers, row, strict=True)] for row in held.rows]
     return {"c": columns, "o": [column.index for column in shown], "r": rows, "n": held.total}
