@@ -8,6 +8,7 @@ import re
 import time
 
 import pytest
+from conftest import ROOT
 from helpers import CLAUDE, Lab
 
 from analytics import open_lake
@@ -166,6 +167,16 @@ def test_headings_are_words_and_units_are_known(name, said, of):
 )  # fmt: skip
 def test_a_picture_line_is_read(text, made):
     assert [(one.kind, one.columns) for one in pictures(text)] == made
+
+
+def test_the_pictures_of_readme_are_those_of_the_sample_corpus(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    import pictures as script
+
+    made = script.make(tmp_path)
+    assert {path.name for path in made} == {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+    for path in made:
+        assert path.read_text() == (ROOT / "docs" / "pictures" / path.name).read_text(), "run python docs/pictures.py"
 
 
 @pytest.mark.long

@@ -191,12 +191,12 @@ def _section(page: Page, lake: Lake, section: Section, question: Question) -> No
     is_empty = not any(rows for _, rows in made)
     page.body.append(
         f'<section id="{escape(section.key)}"><h2>{escape(section.title)}</h2>'
-        f'<p class="about">{escape(section.about)}</p>\n'
+        f'<p class="about">{_prose(section.about)}</p>\n'
     )
     if section.key == "overview" and not is_empty:
         page.body.append(_tiles(page))
     if is_empty:
-        page.body.append(f'<p class="nothing">{escape(section.nothing)}</p>\n')
+        page.body.append(f'<p class="nothing">{_prose(section.nothing)}</p>\n')
         page.body += [_sql(lake.catalog.file(part.report)) for part in section.parts]
     else:
         page.body += [html for html, _ in made]
@@ -254,6 +254,11 @@ def _caption(file: SqlFile, picture: Picture) -> str:
     return f"{said} and {label(picture.columns[2]).lower()}" if len(picture.columns) > 2 else said
 
 
+def _prose(text: str) -> str:
+    """Our own sentences; what stands in backticks is code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
 def _sql(file: SqlFile) -> str:
     """Where the figures come from: the text of the file, as it runs."""
     name, _, by = file.name.partition("_by_")
@@ -307,7 +312,7 @@ def _others(page: Page, lake: Lake, done: set[str], question: Question) -> None:
     """The reports that no section has, folded, with their first rows."""
     page.contents.append(("others", "All other reports"))
     about = f"At most {sections.OTHER_ROWS} rows each; `runlake report NAME --format csv` has all."
-    page.body.append(f'<section id="others"><h2>All other reports</h2><p class="about">{escape(about)}</p>\n')
+    page.body.append(f'<section id="others"><h2>All other reports</h2><p class="about">{_prose(about)}</p>\n')
     empty = []
     for name, file in lake.catalog.reports.items():
         if name in done or name in sections.LEFT_OUT:
@@ -322,7 +327,7 @@ def _others(page: Page, lake: Lake, done: set[str], question: Question) -> None:
         )
     left = "; ".join(f"{name} ({why})" for name, why in sections.LEFT_OUT.items())
     nothing = f"Without rows: {', '.join(empty)}. " if empty else ""
-    page.body.append(f'<p class="note">{escape(nothing)}Not on this page: {escape(left)}.</p></section>\n')
+    page.body.append(f'<p class="note">{_prose(nothing)}Not on this page: {_prose(left)}.</p></section>\n')
 
 
 def _foot(page: Page) -> None:

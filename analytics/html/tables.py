@@ -69,7 +69,7 @@ def table(held: Held) -> dict[str, Any]:
             columns[column.index] |= {"f": column.flag, "w": column.marks, "m": mark}
     names = [one.name for one in held.fields]
     if "measure" in names:  # figures of several measures in one column: each row's measure says the unit
-        for column, one in zip(columns, held.fields, strict=True):
+        for column in columns:
             if column["s"] == "fraction":
                 column |= {"s": "measured", "k": names.index("measure")}
     makers = [_text if one.kind in ("text", "temporal") else _value for one in held.fields]
