@@ -80,9 +80,7 @@ class Session:
     share a connection, and with it what they build on. `keep`: what is kept of it, unless the lake's size says so.
     """
 
-    def __init__(
-        self, store: Store, *, sandboxed: bool, one_by_one: bool = False, keep: Keep | None = None
-    ) -> None:
+    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False, keep: Keep | None = None) -> None:
         self._files = {
             "event_files": store.files("event"),
             "refusal_files": store.files("refusal"),
