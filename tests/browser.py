@@ -16,7 +16,6 @@ FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--hide-scrollbars",
 )  # fmt: skip
-LIGHT = {"name": "prefers-color-scheme", "value": "light"}
 
 
 class Browser:
@@ -36,17 +35,21 @@ class Browser:
         self.driver.get("about:blank")
         self.kept: Path | None = None
 
-    def open(self, page: Path, *, fragment: str = "", width: int = 1366, dark: bool = False, media: str = "") -> None:
+    def open(self, page: Path, *, width: int = 1366) -> None:
         """Loads a page; what was logged before is forgotten."""
         self.kept = None
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
-        scheme = {"name": "prefers-color-scheme", "value": "dark"} if dark else LIGHT
-        self.cdp("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self.look("", "light")
         self.driver.get("about:blank")
         self.driver.get_log("browser")
         self.driver.get_log("performance")
-        self.driver.get(page.as_uri() + fragment)
+        self.driver.get(page.as_uri())
         self.wait("return document.documentElement.dataset.ready === 'true'")
+
+    def look(self, media: str, scheme: str) -> None:
+        """Shows the page as on a screen or paper, in a light or dark scheme."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.cdp("Emulation.setEmulatedMedia", media=media, features=features)
 
     def keep(self, page: Path) -> None:
         """The page may stay for the next test that only looks at it."""
@@ -93,10 +96,6 @@ class Browser:
         except NoAlertPresentException:
             return False
         return True
-
-    def picture(self, file: Path) -> None:
-        """The window as PNG."""
-        file.write_bytes(base64.b64decode(self.cdp("Page.captureScreenshot")["data"]))
 
     def pdf(self) -> bytes:
         """The page as it is printed."""
