@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -166,7 +166,7 @@ def formatter(name: str, kind: Kind) -> Callable[[Any], str]:
 
 @dataclass(slots=True)
 class Column:
-    """A column as it is shown: `cell` gives the text of its value in a row."""
+    """A column as people see it. `cell` gives the text of it in a row."""
 
     name: str
     index: int
@@ -180,7 +180,7 @@ class Column:
     width: int = 0
 
     def cell(self, row: Sequence[Any]) -> str:
-        """The value as a person reads it, with its bound."""
+        """The value in a row of plain values, marked as its companion says."""
         value = row[self.index]
         if value is None:
             return UNKNOWN
@@ -190,19 +190,25 @@ class Column:
         return f"{text} open so far" if self.as_open else f"≥ {text}"
 
 
+def companions_of(names: Collection[str]) -> dict[str, Companion]:
+    """The columns among the names that have a companion among them, and which."""
+    tied: dict[str, Companion] = {}
+    for name in names:
+        flag = name + LOWER_BOUND_SUFFIX
+        if flag in names:
+            tied[name] = Companion(flag, marks=True, as_="lower bound", columns=(name,))
+    for companion in COMPANIONS:
+        if companion.flag in names:
+            for name in companion.columns:
+                if name in names:
+                    tied.setdefault(name, companion)
+    return tied
+
+
 def shown_columns(fields: Sequence[Field]) -> list[Column]:
     """The shown columns, each with its companion; companions themselves are left out."""
     place = {field.name: index for index, field in enumerate(fields)}
-    tied: dict[str, Companion] = {}
-    for name in place:
-        flag = name + LOWER_BOUND_SUFFIX
-        if flag in place:
-            tied[name] = Companion(flag, marks=True, as_="lower bound", columns=(name,))
-    for companion in COMPANIONS:
-        if companion.flag in place:
-            for name in companion.columns:
-                if name in place:
-                    tied.setdefault(name, companion)
+    tied = companions_of(place)
     hidden = {companion.flag for companion in tied.values()}
     shown: list[Column] = []
     for index, field in enumerate(fields):

@@ -27,6 +27,7 @@
 .read queries/metrics/token_usage_by_run.sql
 .read queries/metrics/token_usage_by_model.sql
 .read queries/metrics/token_usage_by_day.sql
+.read queries/metrics/usage_to_price.sql
 .read queries/metrics/rate_limit_windows.sql
 .read queries/metrics/denials.sql
 .read queries/metrics/tool_calls_unfinished.sql

@@ -82,6 +82,8 @@ class Board:
 
     def _shower(self, n: int, one: Field, show: Mapping[int, Show]) -> Show:
         """How a column's values are written beside the marks: as in the tables, percentages to one place."""
+        if one.name == "share":
+            return lambda row: UNKNOWN if row[n] is None else f"{100 * row[n]:,.1f} %"
         if one.name.endswith("percent"):
             return lambda row: UNKNOWN if row[n] is None else f"{row[n]:,.1f} %"
         return show.get(n, lambda row: UNKNOWN if row[n] is None else str(row[n]))

@@ -10,7 +10,7 @@ from typing import Any
 from analytics.html.board import AXIS, Board, Drawing, label, unit
 from analytics.render import UNKNOWN
 
-MOST_BARS = 15
+MOST_BARS = 20
 MOST_DAYS = 120
 MOST_POINTS = 4000
 USE = (("under 50 %", "use1"), ("50 to 80 %", "use2"), ("80 to 100 %", "use3"), ("hit the wall", "wall"))

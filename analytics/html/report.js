@@ -57,9 +57,9 @@
   const moment = (text) => text.replace(/^(.{10})T(\d\d:\d\d:\d\d)(\.\d+)?/, "$1 $2");
   const SHOW = {
     integer: whole, ordinal: String, fraction, percent: (value) => (typeof value === "string" ? value : places(value, 1) + " %"), usd: dollars, ms: duration, moment, text: String,
-    truth: (value) => (value ? "yes" : "no"),
+    share: (value) => places(100 * value, 1) + " %", truth: (value) => (value ? "yes" : "no"),
   };
-  const NUMBERS = new Set(["integer", "ordinal", "fraction", "percent", "measured", "usd", "ms"]);
+  const NUMBERS = new Set(["integer", "ordinal", "fraction", "percent", "share", "measured", "usd", "ms"]);
 
   function measured(measure, value) {
     if (measure.endsWith("_usd")) return dollars(value);

@@ -48,6 +48,8 @@ def shape(one: Field) -> str:
         return "ms"
     if one.kind == "integer":
         return "ordinal" if one.name in ORDINALS else "integer"
+    if one.name == "share":
+        return "share"
     return "percent" if one.name.endswith("percent") else "fraction"
 
 
