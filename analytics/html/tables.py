@@ -71,9 +71,9 @@ def table(held: Held) -> dict[str, Any]:
             columns[column.index] |= {"f": column.flag, "w": column.marks, "m": mark}
     names = [one.name for one in held.fields]
     if "measure" in names:  # figures of several measures in one column: each row's measure says the unit
-        for column in columns:
-            if column["s"] == "fraction":
-                column |= {"s": "measured", "k": names.index("measure")}
+        for told in columns:
+            if told["s"] == "fraction":
+                told |= {"s": "measured", "k": names.index("measure")}
     makers = [_text if one.kind in ("text", "temporal") else _value for one in held.fields]
     rows = [[make(value) for make, value in zip(makers, row, strict=True)] for row in held.rows]
     return {"c": columns, "o": [column.index for column in shown], "r": rows, "n": held.total}
