@@ -22,14 +22,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from analytics.errors import RunlakeError, UsageError
-from analytics.kept import Kept, worth_keeping
+from analytics.kept import Keep, Kept, worth_keeping
 from analytics.lake import Store
 from analytics.relations import Relation, closure, composed, relations, words_of
+
+if TYPE_CHECKING:
+    from analytics.factfiles import FactFiles
 
 # table functions that read nothing but their arguments, the catalog, or Parquet files the engine allows
 TABLE_FUNCTIONS = frozenset({
@@ -63,6 +66,9 @@ class Filters:
         return {name: value for name, value in named.items() if value is not None}
 
 
+Values = Mapping[str, tuple[str, Any]]
+
+
 def _shows_catalog(words: set[str], needed: Mapping[str, Relation]) -> bool:
     """True: the query may show relations that it does not name, so all must be there."""
     if words & {"show", "describe"}:
@@ -74,10 +80,14 @@ class Session:
     """The relations of one pinned version of a lake.
 
     `one_by_one`: each answer is read to its end before the next is begun, so that queries with the same filters may
-    share a connection, and with it what they build on.
+    share a connection, and with it what they build on. `keep`: what is kept of it, unless the lake's size says so.
+    `with_facts`: what was computed before is read from files, and what was not is kept so (`analytics.factfiles`).
     """
 
-    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False) -> None:
+    def __init__(
+        self, store: Store, *, sandboxed: bool, one_by_one: bool = False, keep: Keep | None = None,
+        with_facts: bool = False,
+    ) -> None:  # fmt: skip
         self._files = {
             "event_files": store.files("event"),
             "refusal_files": store.files("refusal"),
@@ -85,24 +95,20 @@ class Session:
         }
         self._relations = relations()
         self._made: set[str] = set()
-        self._keep = worth_keeping(store)
+        self._keep = _more(keep, worth_keeping(store))
         self._kept: Kept | None = None
         self._last: tuple[Filters, Kept] | None = None
+        self._facts: FactFiles | None = None
+        if with_facts:
+            from analytics.factfiles import FactFiles  # noqa: PLC0415 (checks want none)
+
+            self._facts = FactFiles(store, lambda: self._cursor(None, _connect(with_frames=False)))
         self.sandboxed = sandboxed
         self._one_by_one = one_by_one
-        config: dict[str, Any] = {
-            "temp_directory": f"{_spill_folder()}/{os.urandom(4).hex()}",
-            "memory_limit": f"{_memory_bytes() // 2 >> 20}MiB",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": not sandboxed,
-            "python_scan_all_frames": not sandboxed,
-        }
-        self._root = duckdb.connect(config=config)
-        self._root.execute("SET GLOBAL TimeZone = 'UTC'")
-        self._root.execute("SET GLOBAL parquet_metadata_cache = true")
+        self._root = _connect(with_frames=not sandboxed)
         if sandboxed:
             paths = [path for files in self._files.values() for path in files]
+            paths += self._facts.paths if self._facts is not None else []
             self._root.execute(f"SET allowed_paths = {_list(paths)}")
             self._root.execute("SET enable_external_access = false")
             self._root.execute("SET allow_community_extensions = false")
@@ -111,10 +117,17 @@ class Session:
     def close(self) -> None:
         """Gives memory and spill space back, once no relation of it is left."""
         self._kept = self._last = None
+        if self._facts is not None:
+            self._facts.close()
         self._root.close()
 
-    def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
-        """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read."""
+    def relation(
+        self, sql: str, filters: Filters | None = None, values: Values | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read.
+
+        `values`: variables that the statement may ask for (getvariable): name → type and value.
+        """
         sql = as_text(sql)
         if self.sandboxed:
             sql = only_reads(sql, self._root)
@@ -123,7 +136,7 @@ class Session:
         words = words_of(sql)
         try:
             answer = self._with_views if self._keep == "nothing" else self._with_tables
-            made = answer(sql, words, filters)
+            made = answer(sql, words, filters, values or {})
         except duckdb.CatalogException as error:
             raise self._no_relation(error) from error
         except duckdb.Error as error:
@@ -140,19 +153,26 @@ class Session:
         except duckdb.Error as error:
             raise explain(error) from error
 
-    def _with_views(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+    def _with_views(
+        self, sql: str, words: set[str], filters: Filters | None, values: Values
+    ) -> duckdb.DuckDBPyRelation | None:
         """The query with all it needs before it; nothing is computed yet."""
         cursor, needed = self._cursor(filters), closure(words)
-        text = composed(sql, needed)
+        _set(cursor, values)
+        is_whole = filters is None or filters == Filters()  # only what no filter narrows is kept
+        text = composed(sql, self._facts.needed(words) if self._facts is not None and is_whole else needed)
         if text is not None:
             with suppress(duckdb.Error):  # once more with views: the error then shows the user's own lines
                 return cursor.sql(text)
         self._make(set(self._relations) if _shows_catalog(words, needed) else needed.keys())
         return cursor.sql(sql)
 
-    def _with_tables(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+    def _with_tables(
+        self, sql: str, words: set[str], filters: Filters | None, values: Values
+    ) -> duckdb.DuckDBPyRelation | None:
         """The query with what it names before it, and what that builds on computed and kept."""
         cursor, kept = self._kept_for(filters or Filters())
+        _set(cursor, values)
         try:
             named = {name.lower() for name in cursor.get_table_names(sql)}
         except duckdb.Error:  # not for us to explain: it fails once more below, or it is no query
@@ -161,6 +181,13 @@ class Session:
         if _shows_catalog(words, needed):
             kept.make(self._relations)
             return cursor.sql(sql)
+        if self._facts is not None and kept is self._kept:
+            try:
+                needed = self._facts.there(named)
+                kept.make(self._facts.among(needed))
+                self._facts.save(needed, cursor)
+            except duckdb.Error:  # a file that was deleted under us or is damaged: all can be computed
+                self._facts, needed = None, closure(named)
         last = needed.keys() - {name for relation in needed.values() for name in relation.builds_on}
         kept.make({name: relation for name, relation in needed.items() if name not in last})
         text = composed(sql, {name: needed[name] for name in needed if name in last and name not in kept.made})
@@ -182,9 +209,11 @@ class Session:
         self._last = (filters, kept) if self._one_by_one else None
         return kept.cursor, kept
 
-    def _cursor(self, filters: Filters | None) -> duckdb.DuckDBPyConnection:
+    def _cursor(
+        self, filters: Filters | None, root: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyConnection:
         """A connection of its own, since variables belong to a connection and filters must not outlive their query."""
-        cursor = self._root.cursor()
+        cursor = (root or self._root).cursor()
         for name, paths in self._files.items():
             cursor.execute(f"SET VARIABLE {name} = {_list(paths)}")
         for name, value in (filters or Filters()).variables().items():
@@ -204,6 +233,18 @@ class Session:
         if missing is None:
             return explain(error)
         return UsageError.unknown_name("relation", missing[1], list(self._relations))
+
+
+def _set(cursor: duckdb.DuckDBPyConnection, values: Values) -> None:
+    """The variables of one query; the values reach DuckDB bound, never as text of the statement."""
+    for name, (kind, value) in values.items():
+        cursor.execute(f'SET VARIABLE "{name}" = CAST(? AS {kind})', [value])
+
+
+def _more(asked: Keep | None, fitting: Keep) -> Keep:
+    """What is kept: the more of what is asked for and what the size of the lake suggests."""
+    order: tuple[Keep, ...] = ("nothing", "facts", "all")
+    return max(asked or "nothing", fitting, key=order.index)
 
 
 def as_text(sql: str) -> str:
@@ -288,6 +329,22 @@ def explain(error: Exception) -> RunlakeError:
     elif isinstance(error, duckdb.OutOfMemoryException):
         remedy = "\nAsk for less at once (filters, fewer columns), or free space in the temporary folder."
     return kind(f"The query failed. {words}{remedy}")
+
+
+def _connect(*, with_frames: bool) -> duckdb.DuckDBPyConnection:
+    """An engine that takes half of the memory, and spills what needs more. `with_frames`: it finds Python's tables."""
+    config: dict[str, Any] = {
+        "temp_directory": f"{_spill_folder()}/{os.urandom(4).hex()}",
+        "memory_limit": f"{_memory_bytes() // 2 >> 20}MiB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": with_frames,
+        "python_scan_all_frames": with_frames,
+    }
+    made = duckdb.connect(config=config)
+    made.execute("SET GLOBAL TimeZone = 'UTC'")
+    made.execute("SET GLOBAL parquet_metadata_cache = true")
+    return made
 
 
 @cache

@@ -1,7 +1,7 @@
 """The pages of docs/: every command and example in them runs, and prints what the page says it prints.
 
-A page's blocks run in order, in a folder like a clone in which `runlake ingest data/corpus` has been run. A block of
-runlake commands alone runs in this process, any other in bash. After `<!-- shows -->` stands what a block prints.
+A page's blocks run in order, in a folder like a clone in which `runlake ingest data/corpus` has been run. Commands
+of runlake run in this process where the block is a list of commands; a script runs in bash. After `<!-- shows -->` stands what a block prints.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ BLOCK = re.compile(
     r"^```(?P<language>sh|python)\n(?P<code>.*?)^```\n(?P<said>\n<!-- shows -->\n\n```text\n(?P<shown>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
+SCRIPT = re.compile(r"<<|&$|^\w+=", re.MULTILINE)  # lines that lean on each other
 IN_SHELL = re.compile(r"[|&;<>$`*]")
 
 
@@ -56,7 +57,7 @@ def here(clone, monkeypatch):
     shutil.copytree(clone / "lake", folder / "lake")
     monkeypatch.chdir(folder)
     monkeypatch.delenv("RUNLAKE_LAKE", raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     return folder
@@ -66,23 +67,34 @@ def without_comments(code):
     return [line for line in code.replace("\\\n", " ").splitlines() if line.strip() and not line.startswith("#")]
 
 
-def run_block(found, capfd, names):
-    """What a block prints; it must succeed."""
-    capfd.readouterr()
-    code = found["code"]
-    if found["language"] == "python":
-        exec(compile(code, "<page>", "exec"), names)  # the page's own example
-        return capfd.readouterr().out
-    commands = without_comments(code)
-    if all(line.startswith("runlake ") and not IN_SHELL.search(re.sub(r'"[^"]*"', "", line)) for line in commands):
-        for line in commands:
-            status = run(shlex.split(line)[1:])
-            said = capfd.readouterr()
-            assert status == 0, f"{line}\n{said.out}\n{said.err}"
-        return said.out
+def is_plain(line):
+    return line.startswith("runlake ") and not IN_SHELL.search(re.sub(r'"[^"$`]*"', "", line))
+
+
+def in_bash(code):
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def run_block(found, capfd, names):
+    """What a block prints; it must succeed."""
+
+    def in_process(line):
+        capfd.readouterr()
+        status = run(shlex.split(line)[1:])
+        said = capfd.readouterr()
+        assert status == 0, f"{line}\n{said.out}\n{said.err}"
+        return said.out
+
+    code = found["code"]
+    if found["language"] == "python":
+        capfd.readouterr()
+        exec(compile(code, "<page>", "exec", dont_inherit=True), names)  # the page's own example
+        return capfd.readouterr().out
+    if SCRIPT.search(code):
+        return in_bash(code)
+    return "".join(map(in_process if is_plain(line) else in_bash, without_comments(code)))
 
 
 def trimmed(text):
