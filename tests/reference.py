@@ -118,7 +118,8 @@ def _relation(file: SqlFile, lake: Any) -> str:
     by = ", ".join(map(_code, file.by))
     said = {
         "a row is": file.row, "made from": file.source, "unknown": file.unknown, "not counted": file.not_counted,
-        "by": by, "picture": _code(file.picture) if file.picture else "", "note": file.notes, "columns": ", ".join(columns),
+        "by": by, "picture": _code(file.picture) if file.picture else "", "note": file.notes,
+        "columns": ", ".join(columns),
     }  # fmt: skip
     lines = [f"* {key}: {' '.join(text.split())}" for key, text in said.items() if text and text.strip() != "-"]
     path = f"../../queries/{file.layer}/{file.path.name}"

@@ -1,7 +1,8 @@
 """The pages of docs/: every command and example in them runs, and prints what the page says it prints.
 
-A page's blocks run in order, in a folder like a clone in which `runlake ingest data/corpus` has been run. Commands
-of runlake run in this process where the block is a list of commands; a script runs in bash. After `<!-- shows -->` stands what a block prints.
+A page's blocks run in order, in a folder like a clone in which `runlake ingest data/corpus` has been run. Commands of
+runlake run in this process where the block is a list of commands; a script runs in bash. After `<!-- shows -->` stands
+what a block prints.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def run_block(found, capfd, names):
         return capfd.readouterr().out
     if SCRIPT.search(code):
         return in_bash(code)
-    return "".join(map(in_process if is_plain(line) else in_bash, without_comments(code)))
+    return "".join(in_process(line) if is_plain(line) else in_bash(line) for line in without_comments(code))
 
 
 def trimmed(text):
