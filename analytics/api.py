@@ -25,7 +25,9 @@ from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
     import duckdb
+    from pyspark.sql import SparkSession
 
+    from analytics.engines.spark.session import SparkQueries
     from analytics.ingestreport import IngestReport
     from analytics.rawexport import RawExport
 
@@ -51,26 +53,29 @@ When = str | date | datetime
 
 def open_lake(
     path: str | os.PathLike[str] = "lake", *, create: bool = False, version: int | None = None,
-    sandboxed: bool = False, one_by_one: bool = False,
+    sandboxed: bool = False, one_by_one: bool = False, spark: SparkSession | None = None,
 ) -> Lake:  # fmt: skip
     """The lake at `path`. `create` makes one that is not there; `version` pins an older version of it.
 
     `one_by_one`: you read each answer to its end before you begin the next; answers with the same filters then share
-    what they build on.
+    what they build on. `spark` answers instead of DuckDB, with the same queries; the answers are DuckDB relations all
+    the same.
     """
     store = Store.open(path, create=create, version=version)
     if version is None:
         store = store.refresh()
-    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one)
+    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one, spark=spark)
 
 
 class Lake:
     """One version of a lake. `ingest` moves the object on to the version it made; nothing else does."""
 
-    def __init__(self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False) -> None:
+    def __init__(
+        self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False, spark: SparkSession | None = None
+    ) -> None:
         self.store = store
-        self._sandboxed, self._one_by_one = sandboxed, one_by_one
-        self._session: Session | None = None
+        self._sandboxed, self._one_by_one, self._spark = sandboxed, one_by_one, spark
+        self._session: Session | SparkQueries | None = None
 
     def __repr__(self) -> str:
         return f"Lake({str(self.path)!r}, version={self.version})"
@@ -201,11 +206,11 @@ class Lake:
 
     def latest(self) -> Lake:
         """The newest version."""
-        return Lake(self.store.latest(), sandboxed=self._sandboxed)
+        return Lake(self.store.latest(), sandboxed=self._sandboxed, spark=self._spark)
 
     def snapshot(self, version: int) -> Lake:
         """An older (or newer) version, as it was."""
-        return Lake(Store.open(self.path, version=version), sandboxed=self._sandboxed)
+        return Lake(Store.open(self.path, version=version), sandboxed=self._sandboxed, spark=self._spark)
 
     def history(self) -> list[dict[str, Any]]:
         """One row per version, newest first."""
@@ -223,7 +228,11 @@ class Lake:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> Session:
+    def _open(self) -> Session | SparkQueries:
+        if self._session is None and self._spark is not None:
+            from analytics.engines.spark.session import SparkQueries  # noqa: PLC0415 (an extra)
+
+            self._session = SparkQueries(self.store, self._spark)
         if self._session is None:
             self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
         return self._session

@@ -11,9 +11,11 @@ import typer
 
 from analytics.commands import options
 from analytics.commands.options import (
+    EngineOption,
     FormatOption,
     FormulasOption,
     LakeOption,
+    MasterOption,
     OutOption,
     Output,
     RunOption,
@@ -43,6 +45,8 @@ def report(
     where: WhereOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
@@ -61,7 +65,7 @@ def report(
             'like with `runlake sql "FROM token_usage SELECT day, model, … GROUP BY ALL"`.'
         )
     grouping = by[0] if by else None
-    with opened(lake, at, one_by_one=True) as source:
+    with opened(lake, at, one_by_one=True, spark=options.spark_session(engine, master)) as source:
         filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
         rows = {name: source.report(name, grouping, where=where, **filters) for name in wanted}
         options.tell_left_out(source, **filters)
@@ -123,6 +127,8 @@ def sql(
     run: RunOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
@@ -131,7 +137,7 @@ def sql(
     if (query is None) == (file is None):
         raise UsageError("Give one query: as an argument, or with -f FILE.")
     text = query if query is not None else _read(file or Path("-"))
-    with opened(lake, at) as source:
+    with opened(lake, at, spark=options.spark_session(engine, master)) as source:
         filters = {"since": since, "until": until, "wire": wire, "run": run}
         answer = source.sql(text, **filters)
         options.tell_left_out(source, **filters)
