@@ -37,6 +37,8 @@ def connect(master: str | None) -> SparkSession:
         builder = builder.config("spark.sql.session.timeZone", "UTC")
         if master is not None:
             builder = builder.master(master)
+        if (master or "").startswith("local"):  # one machine: Spark's 200 pieces of each exchange are a cluster's
+            builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
     os.environ.setdefault("PYSPARK_PYTHON", _python())
     try:
         return builder.getOrCreate()  # type: ignore[no-any-return]
