@@ -57,7 +57,7 @@ class NotPortable(RunlakeError):
 
 def check(name: str, tree: exp.Expr, whole: exp.Expr, first_line: int = 1) -> None:
     """Raises NotPortable if a query uses what is outside the portable subset. `whole`: the same with types."""
-    refused = [*_constructs(tree), *_casts(whole)]
+    refused = [*_constructs(tree), *_casts(whole), *_lengths(whole)]
     refused = [replace(one, line=one.line + first_line - 1) for one in refused]
     if refused:
         raise NotPortable.of(name, sorted(set(refused), key=lambda one: (one.line, one.construct)))
@@ -69,7 +69,9 @@ def _constructs(tree: exp.Expr) -> Iterator[Refused]:
             if node.name.lower() not in NAMED:
                 yield _refused(node, f"the function {node.name}", "no rule says that Spark's gives the same")
         elif isinstance(node, exp.Func) and type(node).__name__ not in FUNCTIONS:
-            yield _refused(node, f"the function {node.sql_name()}", "no rule says that Spark's gives the same")
+            yield _refused(
+                node, f"the function {node.sql('duckdb').split('(')[0]}", "no rule says that Spark's gives the same"
+            )
         elif isinstance(node, exp.SetOperation) and node.args.get("by_name"):
             yield _refused(node, "BY NAME", "Spark's SQL has no union by name; write the columns in the same order")
         elif isinstance(node, exp.ArrayAgg):
@@ -101,6 +103,14 @@ def _casts(whole: exp.Expr) -> Iterator[Refused]:
             yield _refused(node, f"CAST of {before.name} to {after.name}", "DuckDB rounds, Spark truncates")
         if before in TIMES and after in exp.DataType.TEXT_TYPES:
             yield _refused(node, f"CAST of {before.name} to text", "the engines write times differently")
+
+
+def _lengths(whole: exp.Expr) -> Iterator[Refused]:
+    """`length` counts characters on both; of a list Spark's fails, and `len` says neither."""
+    for node in whole.find_all(exp.Length):
+        kind = node.this.type
+        if kind is not None and kind.this in exp.DataType.NESTED_TYPES:
+            yield _refused(node, "LENGTH of a list", "array_length is what both have")
 
 
 def _has_fraction(kind: exp.DataType) -> bool:
