@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
 
+    from analytics.comparison_runs import Comparison
     from analytics.engines.spark.session import SparkQueries
     from analytics.ingestreport import IngestReport
     from analytics.rawexport import RawExport
@@ -76,6 +77,7 @@ class Lake:
         self.store = store
         self._sandboxed, self._one_by_one, self._spark = sandboxed, one_by_one, spark
         self._session: Session | SparkQueries | None = None
+        self._checking: Session | None = None
 
     def __repr__(self) -> str:
         return f"Lake({str(self.path)!r}, version={self.version})"
@@ -129,6 +131,25 @@ class Lake:
             raise UsageError.unknown_name("relation", name, list(known))
         return self._open().relation(_ordered(known[name], where), _filters(wire, run, since, until))
 
+    def cost(
+        self, by: str | Sequence[str] = "model", *, prices: str | os.PathLike[str] | None = None,
+        since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None,
+        where: str | None = None,
+    ) -> duckdb.DuckDBPyRelation:  # fmt: skip
+        """What runs cost by list price (priced_cost_usd), beside what their vendor says (vendor_cost_usd).
+
+        `by`: all, model, run, day, wire, adapter, task, variant, directory, reason, or several of them. `prices`: a
+        CSV file whose lines stand before genai-prices (the extra `runlake[cost]`).
+        """
+        from analytics.cost import costs, price_list  # noqa: PLC0415 (not for readers of relations)
+
+        found = costs(self, by, price_list(prices), since=since, until=until, wire=wire, run=run)
+        return self.over(found.table, where)
+
+    def over(self, rows: Any, where: str | None) -> duckdb.DuckDBPyRelation:
+        """The rows of an Arrow table that meet a condition on its columns."""
+        return self._open().over(rows, where)
+
     def left_out(
         self, *, since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None
     ) -> str | None:
@@ -158,6 +179,20 @@ class Lake:
         """One row per run, with its metrics."""
         return self.table("run_metrics", **filters)
 
+    def compare(
+        self, by: str, a: str, b: str, metrics: Sequence[str] | None = None, *, resamples: int = 2000, seed: int = 0,
+        level: float = 0.95, where: str | None = None, **filters: Any,
+    ) -> Comparison:  # fmt: skip
+        """The runs whose `by` (variant, model, …) is `b` against those whose `by` is `a`, paired by task.
+
+        `metrics`: names of `runlake compare --help`, else the main ones. `where` narrows the rows of comparable_runs.
+        """
+        from analytics.comparison import Settings  # noqa: PLC0415 (numpy, which no reader of relations needs)
+        from analytics.comparison_runs import compare  # noqa: PLC0415
+
+        settings = Settings(resamples, seed, level)
+        return compare(self, by, a, b, metrics, settings, where=where, **filters)
+
     def show(self, run: str) -> duckdb.DuckDBPyRelation:
         """What happened in one run, in order."""
         return self.table("transcript", run=run)
@@ -167,8 +202,11 @@ class Lake:
         return self.table("refusals", **filters)
 
     def check(self) -> dict[str, duckdb.DuckDBPyRelation]:
-        """The rows each check finds wrong, by check; a sound lake has none."""
-        return {file.name: self._open().relation(_select(file)) for file in sqlfiles.in_layer("checks")}
+        """The rows each check finds wrong, by check; a sound lake has none. From the events, not from what was kept."""
+        if self._checking is None:
+            self._checking = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
+        checking = self._checking
+        return {file.name: checking.relation(_select(file)) for file in sqlfiles.in_layer("checks")}
 
     def export(
         self, folder: str | os.PathLike[str], *names: str, format: Format = "parquet", **filters: Any,  # noqa: A002
@@ -218,9 +256,10 @@ class Lake:
 
     def close(self) -> None:
         """Gives memory and spill space back; relations of this lake can then no longer be fetched."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        for session in (self._session, self._checking):
+            if session is not None:
+                session.close()
+        self._session = self._checking = None
 
     def __enter__(self) -> Self:
         return self
@@ -234,12 +273,12 @@ class Lake:
 
             self._session = SparkQueries(self.store, self._spark)
         if self._session is None:
-            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
+            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one, with_facts=True)
         return self._session
 
     def _move(self, store: Store) -> None:
         """Relations already given out keep the session they came from."""
-        self.store, self._session = store, None
+        self.store, self._session, self._checking = store, None, None
 
 
 def _select(file: sqlfiles.SqlFile) -> str:

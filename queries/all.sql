@@ -27,10 +27,14 @@
 .read queries/metrics/token_usage_by_run.sql
 .read queries/metrics/token_usage_by_model.sql
 .read queries/metrics/token_usage_by_day.sql
+.read queries/metrics/usage_to_price.sql
 .read queries/metrics/rate_limit_windows.sql
 .read queries/metrics/denials.sql
 .read queries/metrics/tool_calls_unfinished.sql
 .read queries/metrics/run_metrics.sql
+.read queries/metrics/comparable_runs.sql
+.read queries/metrics/run_figures.sql
+.read queries/metrics/run_distribution.sql
 .read queries/metrics/tools_offered.sql
 .read queries/metrics/hermetic_evidence.sql
 .read queries/metrics/denial_reconciliation.sql
@@ -72,6 +76,11 @@
 .read queries/reports/unfinished_by_run.sql
 .read queries/reports/rate_limits.sql
 .read queries/reports/runs.sql
+.read queries/reports/run_distribution.sql
+.read queries/reports/run_distribution_by_measure.sql
+.read queries/reports/run_distribution_by_wire.sql
+.read queries/reports/run_distribution_by_model.sql
+.read queries/reports/run_distribution_by_variant.sql
 .read queries/reports/coverage.sql
 .read queries/reports/coverage_by_type.sql
 .read queries/reports/refusals.sql
@@ -102,6 +111,7 @@
 .read queries/reports/effort.sql
 .read queries/reports/record_types.sql
 .read queries/reports/record_fields.sql
+.read queries/reports/data_quality.sql
 .read queries/checks/sums_agree.sql
 .read queries/checks/lines_of_sources.sql
 .read queries/checks/bytes_of_sources.sql

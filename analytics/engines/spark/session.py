@@ -11,7 +11,7 @@ from analytics.engines.spark.views import Views
 from analytics.errors import RunlakeError, UsageError
 from analytics.lake import Store
 from analytics.relations import closure, words_of
-from analytics.sqlrun import Filters, as_text, only_reads
+from analytics.sqlrun import Filters, as_text, explain, only_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,6 +77,16 @@ class SparkQueries:
         if wants_plan:
             return self._duckdb.sql("SELECT ? AS plan", params=[frame._explain_string(extended=True)])  # noqa: SLF001
         return self._duckdb.from_arrow(self._ask(frame.toArrow))
+
+    def over(self, table: Any, where: str | None) -> duckdb.DuckDBPyRelation:
+        """The rows of an Arrow table that meet a user's condition; a table at hand needs no Spark."""
+        cursor = self._duckdb.cursor()
+        cursor.register("these_rows", table)
+        sql = "FROM these_rows" if where is None else f"FROM these_rows\nWHERE (\n{as_text(where)}\n)"
+        try:
+            return cursor.sql(only_reads(sql, self._duckdb))
+        except duckdb.Error as error:
+            raise explain(error) from error
 
     def _made_for(self, filters: Filters) -> Views:
         """Views that these filters are put into: they are text in Spark, not variables."""
