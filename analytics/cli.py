@@ -48,11 +48,12 @@ def before(
     lake: Annotated[
         Path | None, typer.Option("--lake", metavar="DIR", help="The lake's folder; else RUNLAKE_LAKE, else ./lake.")
     ] = None,
+    reports: options.ReportsOption = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: FBT002
 ) -> None:
     """From the JSONL streams of agent harnesses to a lake you can ask anything in SQL."""
     del debug  # taken out of the arguments by `run`, wherever it stands
-    options.State.lake = lake
+    options.State.lake, options.State.reports = lake, reports
 
 
 def run(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from browser import browser  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "data" / "corpus"

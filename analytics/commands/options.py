@@ -44,6 +44,14 @@ FormulasOption = Annotated[
     Formulas,
     typer.Option("--csv-formulas", help="In csv, disarm text a spreadsheet or terminal would act on, or leave it raw."),
 ]
+ReportsOption = Annotated[
+    Path | None,
+    typer.Option("--reports", metavar="DIR", help="A folder of your own reports (.sql); else RUNLAKE_REPORTS."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of a report of your own.", show_default=False),
+]
 WireOption = Annotated[str | None, typer.Option("--wire", metavar="NAME", help="Only runs of this wire.")]
 RunOption = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")]
 _WHEN = "a date, an ISO 8601 time (UTC unless it says otherwise), or an age such as 36h, 7d, 2w"
@@ -58,6 +66,7 @@ WhereOption = Annotated[
     str | None,
     typer.Option("--where", metavar="SQL", help="Only rows for which this SQL condition on the columns holds."),
 ]
+
 EngineOption = Annotated[
     str, typer.Option("--engine", metavar="local|spark", help="What does the work; spark needs runlake[spark].")
 ]
@@ -73,6 +82,7 @@ class State:
     """What the switches before the command said."""
 
     lake: Path | None = None
+    reports: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +106,20 @@ def lake_path(given: Path | None) -> Path:
 
 
 def opened(
-    given: Path | None, version: int | None = None, *, one_by_one: bool = False, spark: SparkSession | None = None
-) -> Lake:
+    given: Path | None, version: int | None = None, *, one_by_one: bool = False, reports: Path | None = None,
+    many: bool = False, spark: SparkSession | None = None,
+) -> Lake:  # fmt: skip
     """The lake, for reading. The engine's own walls always stand; only the Python API goes without.
 
-    `one_by_one`: the command reads each answer to its end before it begins the next. `spark` answers instead of DuckDB.
+    `one_by_one`: the command reads each answer to its end before it begins the next. `many`: it asks so many
+    questions that what they build on is worth keeping whatever the lake's size. `spark` answers instead of DuckDB.
     """
     from analytics.api import open_lake
 
-    return open_lake(lake_path(given), version=version, sandboxed=True, one_by_one=one_by_one, spark=spark)
+    return open_lake(
+        lake_path(given), version=version, sandboxed=True, one_by_one=one_by_one,
+        reports=reports or State.reports, keep="facts" if many else None, spark=spark,
+    )  # fmt: skip
 
 
 def spark_session(engine: str, master: str | None) -> SparkSession | None:

@@ -23,8 +23,8 @@ Types: TypeAlias = Mapping[str, Mapping[str, str]]  # relation → column → Du
 
 # what was seen to give the same rows on both engines, NULLs included
 FUNCTIONS = frozenset({
-    "Abs", "And", "ArgMax", "ArgMin", "Array", "ArrayAgg", "ArraySize", "ArrayToString", "Case", "Cast", "Chr", "Coalesce", "ConcatWs",
-    "Count", "DenseRank", "Encode", "Explode", "Filter", "Greatest", "If", "JSONExtractScalar", "JSONKeys", "Lag",
+    "Abs", "And", "ArgMax", "ArgMin", "Array", "ArrayAgg", "ArraySize", "ArrayToString", "Case", "Cast", "Chr",
+    "Coalesce", "ConcatWs", "Count", "DenseRank", "Encode", "Explode", "Filter", "Greatest", "If", "JSONExtractScalar", "JSONKeys", "Lag",
     "Lead", "Length", "Least", "LogicalAnd", "LogicalOr", "Max", "Median", "Min", "Nullif", "Or", "PercentileCont",
     "Quantile", "ReadParquet", "Round", "RowNumber", "Split", "StartsWith", "Struct", "Sum", "TimestampTrunc",
     "Transform", "TryCast", "Avg", "Lower", "Upper", "Unnest", "Xor",

@@ -11,7 +11,7 @@ from analytics.engines.spark.views import Views
 from analytics.errors import RunlakeError, UsageError
 from analytics.lake import Store
 from analytics.relations import closure, words_of
-from analytics.sqlrun import Filters, as_text, explain, only_reads
+from analytics.sqlrun import Filters, Values, as_text, explain, only_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,9 @@ class SparkQueries:
             self._views = None
         self._duckdb.close()
 
-    def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
+    def relation(
+        self, sql: str, filters: Filters | None = None, values: Values | None = None
+    ) -> duckdb.DuckDBPyRelation:
         """The rows of one statement that reads. Raises NotPortable, RunlakeError if Spark fails."""
         sql = only_reads(as_text(sql), self._duckdb)
         wants_plan = sql.lstrip().upper().startswith(EXPLAIN)
@@ -73,7 +75,7 @@ class SparkQueries:
             sql = sql.lstrip()[len(EXPLAIN) :]
         views = self._made_for(filters or Filters())
         views.make(closure(words_of(sql)))
-        frame = self._ask(lambda: views.query("the query", sql))
+        frame = self._ask(lambda: views.query("the query", sql, values=values))
         if wants_plan:
             return self._duckdb.sql("SELECT ? AS plan", params=[frame._explain_string(extended=True)])  # noqa: SLF001
         return self._duckdb.from_arrow(self._ask(frame.toArrow))

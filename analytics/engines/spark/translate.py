@@ -7,26 +7,39 @@ the text. What DuckDB and Spark agree on is left to sqlglot.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
 
 from analytics.engines.spark.portable import Types, check, typed
+from analytics.engines.spark.steps import steps
 
-Variables: TypeAlias = Mapping[str, str | datetime]
+Variables: TypeAlias = Mapping[str, Any]  # str, datetime, or (DuckDB type, value)
 Rewrite: TypeAlias = Callable[[exp.Expr], exp.Expr]
 
 
-def translate(name: str, query: str, types: Types, variables: Variables | None = None, *, first_line: int = 1) -> str:
-    """The query of one relation as Spark SQL. `types`: the column types of the relations that it may read.
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Spark SQL. `name`: the temporary view that its rows become; the last has none. `is_kept`: worth computing once."""
 
-    `first_line`: where the query begins in its file, so that a refusal names the line there.
+    name: str | None
+    sql: str
+    is_kept: bool
 
-    `read_parquet(getvariable('event_files'))` becomes the view `event_rows`, and so on. Raises NotPortable with the
-    line and the construct.
+
+def translate(
+    name: str, query: str, types: Types, variables: Variables | None = None, *, first_line: int = 1
+) -> list[Statement]:
+    """The query of one relation as Spark SQL, the parts of its WITH before it.
+
+    `types`: the column types of the relations that it may read. `first_line`: where the query begins in its file, so
+    that a refusal names the line there. `read_parquet(getvariable('event_files'))` becomes the view `event_rows`, and
+    so on. Raises NotPortable with the line and the construct.
     """
     tree = sqlglot.parse_one(query, dialect="duckdb")
     whole = typed(tree, types)
@@ -45,7 +58,10 @@ def translate(name: str, query: str, types: Types, variables: Variables | None =
         _cte,
     ):
         tree = tree.transform(step)
-    return tree.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
+    return [
+        Statement(one.name, one.tree.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE), one.is_kept)
+        for one in steps(re.sub(r"\W", "_", name), tree)
+    ]
 
 
 def _needs_columns(tree: exp.Expr) -> bool:
@@ -71,9 +87,14 @@ def _variable(node: exp.Expr, given: Variables) -> exp.Expr:
     if not (isinstance(node, exp.Anonymous) and node.name.lower() == "getvariable"):
         return node
     value = given.get(node.expressions[0].name)
+    kind = "text"
+    if isinstance(value, tuple):
+        kind, value = value
     if value is None:
-        return exp.cast(exp.Null(), "text")
-    return exp.Literal.string(value.isoformat() if isinstance(value, datetime) else value)
+        return exp.cast(exp.Null(), kind)
+    if isinstance(value, datetime):
+        return exp.Literal.string(value.isoformat())
+    return exp.Literal.string(value) if kind == "text" else exp.cast(exp.convert(value), kind, dialect="duckdb")
 
 
 def _filter_in_window(node: exp.Expr) -> exp.Expr:

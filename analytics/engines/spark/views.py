@@ -66,9 +66,14 @@ class Views:
             frame.createOrReplaceTempView(name)
             self.made.append(name)
 
-    def query(self, name: str, sql: str, *, first_line: int = 1) -> DataFrame:
-        """The rows of a query over views that are made."""
-        return self._spark.sql(translate(name, sql, self.types, self._variables, first_line=first_line))
+    def query(self, name: str, sql: str, *, first_line: int = 1, values: Variables | None = None) -> DataFrame:
+        """The rows of a query over views that are made. `values`: further variables that it asks for."""
+        variables = {**(self._variables or {}), **(values or {})}
+        *before, last = translate(name, sql, self.types, variables, first_line=first_line)
+        for one in before:
+            frame = self._spark.sql(one.sql)
+            (frame.localCheckpoint() if one.is_kept else frame).createOrReplaceTempView(one.name or name)
+        return self._spark.sql(last.sql)
 
     def drop(self) -> None:
         """Takes the views out of the session."""
