@@ -23,11 +23,11 @@ Types: TypeAlias = Mapping[str, Mapping[str, str]]  # relation → column → Du
 
 # what was seen to give the same rows on both engines, NULLs included
 FUNCTIONS = frozenset({
-    "Abs", "And", "ArgMax", "ArgMin", "Array", "ArrayAgg", "ArraySize", "ArrayToString", "Case", "Cast", "Chr",
-    "Coalesce", "ConcatWs", "Count", "DenseRank", "Encode", "Explode", "Filter", "Greatest", "If", "JSONExtractScalar", "JSONKeys", "Lag",
-    "Lead", "Length", "Least", "LogicalAnd", "LogicalOr", "Max", "Median", "Min", "Nullif", "Or", "PercentileCont",
-    "Quantile", "ReadParquet", "Round", "RowNumber", "Split", "StartsWith", "Struct", "Sum", "TimestampTrunc",
-    "Transform", "TryCast", "Avg", "Lower", "Upper", "Unnest", "Xor",
+    "Abs", "And", "ArgMax", "ArgMin", "Array", "ArrayAgg", "ArraySize", "ArrayToString", "Avg", "Case", "Cast", "Chr",
+    "Coalesce", "ConcatWs", "Count", "DenseRank", "Encode", "Explode", "Filter", "Floor", "Greatest", "If",
+    "JSONExtractScalar", "JSONKeys", "Lag", "Lead", "Least", "Length", "Log", "LogicalAnd", "LogicalOr", "Lower",
+    "Max", "Median", "Min", "Nullif", "Or", "PercentileCont", "Pow", "Quantile", "ReadParquet", "Round", "RowNumber",
+    "Split", "StartsWith", "Struct", "Sum", "TimestampTrunc", "Transform", "TryCast", "Unnest", "Upper", "Xor",
 })  # fmt: skip
 NAMED = frozenset({"epoch_us", "getvariable", "json_array_length", "json_valid", "octet_length"})
 TRY_CAST_TO = (exp.DataType.Type.DOUBLE, exp.DataType.Type.DECIMAL)

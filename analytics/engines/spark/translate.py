@@ -19,7 +19,7 @@ from sqlglot import exp
 from analytics.engines.spark.portable import Types, check, typed
 from analytics.engines.spark.steps import steps
 
-Variables: TypeAlias = Mapping[str, Any]  # str, datetime, or (DuckDB type, value)
+Variables: TypeAlias = Mapping[str, Any]  # text, a time, or (DuckDB type, value)
 Rewrite: TypeAlias = Callable[[exp.Expr], exp.Expr]
 
 
@@ -137,6 +137,10 @@ def _lambda(node: exp.Expr) -> exp.Expr:
 
 def _function(node: exp.Expr) -> exp.Expr:
     """Functions that sqlglot passes on by a name that Spark does not know."""
+    if isinstance(node, exp.Quantile | exp.PercentileCont):
+        return exp.Anonymous(this="percentile", expressions=[node.this, node.args.get("quantile") or node.expression])
+    if isinstance(node, exp.Log) and node.this.name == "10":  # sqlglot's log(10, 1000) is 2.9999999999999996 in Spark
+        return exp.Anonymous(this="log10", expressions=[node.expression])
     if not isinstance(node, exp.Anonymous):
         return node
     name = node.name.lower()
@@ -156,7 +160,7 @@ def _keys(node: exp.Expr) -> exp.Expr:
         return node
     text, path = node.this, node.args.get("expression")
     if path is not None:
-        text = exp.Anonymous(this="get_json_object", expressions=[text, exp.Literal.string(path.name or path.sql())])
+        text = exp.Anonymous(this="get_json_object", expressions=[text, exp.Literal.string(path.sql("duckdb").strip("'"))])
     return exp.Anonymous(this="json_object_keys", expressions=[text])
 
 
