@@ -25,7 +25,7 @@ Rewrite: TypeAlias = Callable[[exp.Expr], exp.Expr]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Spark SQL. `name`: the temporary view that its rows become; the last has none. `is_kept`: worth computing once."""
+    """Spark SQL. `name`: the temporary view that its rows become; the last has none. `is_kept`: compute it once."""
 
     name: str | None
     sql: str
@@ -160,7 +160,8 @@ def _keys(node: exp.Expr) -> exp.Expr:
         return node
     text, path = node.this, node.args.get("expression")
     if path is not None:
-        text = exp.Anonymous(this="get_json_object", expressions=[text, exp.Literal.string(path.sql("duckdb").strip("'"))])
+        at = exp.Literal.string(path.sql("duckdb").strip("'"))
+        text = exp.Anonymous(this="get_json_object", expressions=[text, at])
     return exp.Anonymous(this="json_object_keys", expressions=[text])
 
 
