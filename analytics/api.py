@@ -26,8 +26,10 @@ from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
     import duckdb
+    from pyspark.sql import SparkSession
 
     from analytics.comparison_runs import Comparison
+    from analytics.engines.spark.session import SparkQueries
     from analytics.ingestreport import IngestReport
     from analytics.rawexport import RawExport
 
@@ -42,19 +44,20 @@ When = str | date | datetime
 def open_lake(
     path: str | os.PathLike[str] = "lake", *, create: bool = False, version: int | None = None,
     sandboxed: bool = False, one_by_one: bool = False, reports: str | os.PathLike[str] | None = None,
-    keep: Keep | None = None,
+    keep: Keep | None = None, spark: SparkSession | None = None,
 ) -> Lake:  # fmt: skip
     """The lake at `path`. `create` makes one that is not there; `version` pins an older version of it.
 
     `one_by_one`: you read each answer to its end before you begin the next; answers with the same filters then share
     what they build on. `reports`: a folder of your own reports, else RUNLAKE_REPORTS. `keep`: what queries build on is
-    computed once and kept, also over a lake of many events, since many questions follow.
+    computed once and kept, also over a lake of many events, since many questions follow. `spark`
+    answers instead of DuckDB, with the same queries; the answers are DuckDB relations all the same.
     """
     store = Store.open(path, create=create, version=version)
     if version is None:
         store = store.refresh()
     folder = ownreports.folder_of(reports)
-    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one, reports=folder, keep=keep)
+    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one, reports=folder, keep=keep, spark=spark)
 
 
 class Lake:
@@ -62,13 +65,13 @@ class Lake:
 
     def __init__(
         self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False, reports: Path | None = None,
-        keep: Keep | None = None,
+        keep: Keep | None = None, spark: SparkSession | None = None,
     ) -> None:  # fmt: skip
-        self.store = store
+        self.store, self._spark = store, spark
         self._sandboxed, self._one_by_one, self._reports, self._keep = sandboxed, one_by_one, reports, keep
-        self._session: Session | None = None
-        self._checking: Session | None = None
-        self._walled: Session | None = None
+        self._session: Session | SparkQueries | None = None
+        self._checking: Session | SparkQueries | None = None
+        self._walled: Session | SparkQueries | None = None
 
     def __repr__(self) -> str:
         return f"Lake({str(self.path)!r}, version={self.version})"
@@ -215,7 +218,7 @@ class Lake:
     def check(self) -> dict[str, duckdb.DuckDBPyRelation]:
         """The rows each check finds wrong, by check; a sound lake has none. From the events, not from what was kept."""
         if self._checking is None:
-            self._checking = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
+            self._checking = self._made(sandboxed=self._sandboxed, with_facts=False)
         checking = self._checking
         return {file.name: checking.relation(select(file)) for file in sqlfiles.in_layer("checks")}
 
@@ -255,11 +258,12 @@ class Lake:
 
     def latest(self) -> Lake:
         """The newest version."""
-        return Lake(self.store.latest(), sandboxed=self._sandboxed, reports=self._reports)
+        return Lake(self.store.latest(), sandboxed=self._sandboxed, reports=self._reports, spark=self._spark)
 
     def snapshot(self, version: int) -> Lake:
         """An older (or newer) version, as it was."""
-        return Lake(Store.open(self.path, version=version), sandboxed=self._sandboxed, reports=self._reports)
+        store = Store.open(self.path, version=version)
+        return Lake(store, sandboxed=self._sandboxed, reports=self._reports, spark=self._spark)
 
     def history(self) -> list[dict[str, Any]]:
         """One row per version, newest first."""
@@ -278,12 +282,12 @@ class Lake:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> Session:
+    def _open(self) -> Session | SparkQueries:
         if self._session is None:
             self._session = self._made(sandboxed=self._sandboxed)
         return self._session
 
-    def _walls(self) -> Session:
+    def _walls(self) -> Session | SparkQueries:
         """Where reports of one's own run: inside the sandbox, also where `sql` is not."""
         if self._sandboxed:
             return self._open()
@@ -291,8 +295,15 @@ class Lake:
             self._walled = self._made(sandboxed=True)
         return self._walled
 
-    def _made(self, *, sandboxed: bool) -> Session:
-        return Session(self.store, sandboxed=sandboxed, one_by_one=self._one_by_one, keep=self._keep, with_facts=True)
+    def _made(self, *, sandboxed: bool, with_facts: bool = True) -> Session | SparkQueries:
+        if self._spark is not None:
+            from analytics.engines.spark.session import SparkQueries  # noqa: PLC0415 (an extra)
+
+            return SparkQueries(self.store, self._spark)
+        keep = self._keep if with_facts else None
+        return Session(
+            self.store, sandboxed=sandboxed, one_by_one=self._one_by_one, keep=keep, with_facts=with_facts
+        )
 
     def _move(self, store: Store) -> None:
         """Relations already given out keep the session they came from."""

@@ -28,6 +28,8 @@ from analytics.refusals import NAMES
 from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from analytics.engines.local import Pool
     from analytics.worker import FileRecord, ReadTask, Result, Settings
 
@@ -50,17 +52,19 @@ def ingest(
     max_document_bytes: int = MAX_DOCUMENT_BYTES,
     max_ratio: int = MAX_RATIO,
     shared: bool = False,
+    spark: SparkSession | None = None,
     progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
 ) -> IngestReport:
     """Read what is new under `paths` into the lake. Raises UsageError on a wrong call, RunlakeError if a commit fails.
 
     A source that cannot be read, a refused line or a skipped file is no failure: it is in the report and in the lake.
+    `spark`: files are read by the executors of this Spark session instead of local processes.
     """
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
     started = time.monotonic()
-    if multiprocessing.parent_process() is not None and jobs != 1:
+    if multiprocessing.parent_process() is not None and jobs != 1 and spark is None:
         raise UsageError(
             "ingest was called inside a worker process: the calling script runs again in each worker. "
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."
@@ -90,7 +94,7 @@ def ingest(
             from analytics.worker import Settings  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
 
             settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
-            run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
+            run = _Run(store, ledger, todo, settings, report, jobs, progress, started, spark)
             with store.writing():
                 if not redact:
                     run.store = run.store.mark_unredacted()
@@ -120,7 +124,7 @@ class _Run:
 
     def __init__(
         self, store: Store, ledger: Ledger, todo: Plan, settings: Settings, report: IngestReport, jobs: int | None,
-        progress: Progress | None, started: float,
+        progress: Progress | None, started: float, spark: SparkSession | None,
     ) -> None:  # fmt: skip
         self.store, self.todo, self.settings, self.report = store, todo, settings, report
         self.progress, self.started = progress, started
@@ -136,16 +140,29 @@ class _Run:
         files = [task for task in todo.read if task.found.kind == "file"]
         wanted = jobs or len(os.sched_getaffinity(0))
         self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
+        self.spark = spark
+        if spark is not None:
+            from analytics.engines.spark.ingest import parallelism  # noqa: PLC0415 (an extra)
+
+            self.jobs = jobs or parallelism(spark)
 
     def go(self) -> None:
         """All batches; the last one also says what changed without being read."""
-        from analytics.engines.local import Pool  # noqa: PLC0415 (the same)
-
         batches = list(_batches(self.todo.read)) or [[]]
-        with Pool(self.jobs, self.settings) as pool:
+        with self.pool() as pool:
             for number, batch in enumerate(batches, 1):
                 last = number == len(batches)
                 self.batch(pool, number, batch, last=last)
+
+    def pool(self) -> Pool:
+        """What reads the groups of files."""
+        if self.spark is not None:
+            from analytics.engines.spark.ingest import SparkPool  # noqa: PLC0415 (an extra)
+
+            return SparkPool(self.spark, self.settings)
+        from analytics.engines.local import Pool  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
+
+        return Pool(self.jobs, self.settings)
 
     def batch(self, pool: Pool, number: int, tasks: list[Task], *, last: bool) -> None:
         """Read one batch and commit it."""

@@ -67,12 +67,18 @@ def new_ingest_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z-{os.urandom(3).hex()}"
 
 
-def data_path(record: Record, wire: str, ingest_id: str, number: int, *, in_place_of: str | None = None) -> str:
-    """The path inside the lake of a new data file. `in_place_of` is the order key of the first file it replaces."""
+def data_path(
+    record: Record, wire: str, ingest_id: str, number: int, *, in_place_of: str | None = None, attempt: str = ""
+) -> str:
+    """The path inside the lake of a new data file. `in_place_of` is the order key of the first file it replaces.
+
+    `attempt` keeps two runs of the same task apart.
+    """
     if not _WIRE.fullmatch(wire):
         raise ValueError(f"{wire!r} cannot name a partition of the lake")
     key = f"{ingest_id}-{number:05d}"
     name = key if in_place_of is None else f"{in_place_of}.{key}"
+    name += f".{attempt}" if attempt else ""
     return f"record={record}/wire={wire}/{name}.parquet"
 
 

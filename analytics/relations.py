@@ -79,12 +79,17 @@ def composed(sql: str, needed: Mapping[str, Relation]) -> str | None:
     queries = {name: relation.query for name, relation in needed.items()}
     if begin is None or not queries or None in queries.values():
         return None
-    texts = (_COMMENT.sub("", text or "").lower() for text in (*queries.values(), sql))
-    mentions = Counter(word for text in texts for word in _WORD.findall(text))
+    mentions = mentioned((*queries.values(), sql))
     parts = [f"{name} AS {_kept(name, mentions[name])} (\n{query}\n)" for name, query in queries.items()]
     comments, word, recursive = begin.groups(default="")
     chain = f"WITH {recursive}" + ",\n".join(parts)
     return f"{comments}{chain},\n{sql[begin.end() :]}" if word.upper() == "WITH" else f"{chain}\n{sql}"
+
+
+def mentioned(queries: Iterable[str | None]) -> Counter[str]:
+    """How often each word stands in the queries, comments aside: once is not worth keeping."""
+    texts = (_COMMENT.sub("", text or "").lower() for text in queries)
+    return Counter(word for text in texts for word in _WORD.findall(text))
 
 
 def _kept(name: str, mentions: int) -> str:

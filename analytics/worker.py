@@ -45,6 +45,7 @@ class Settings:
     max_line_bytes: int = MAX_LINE_BYTES
     max_document_bytes: int = MAX_DOCUMENT_BYTES
     max_ratio: int = MAX_RATIO
+    attempt: str = ""  # part of the files' names, where a task may run twice at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Worker:
 
     def __init__(self, settings: Settings, number: int, advance: Advance) -> None:
         self.settings, self.advance = settings, advance
-        self.writers = Writers(Path(settings.lake), settings.ingest_id, number)
+        self.writers = Writers(Path(settings.lake), settings.ingest_id, number, settings.attempt)
         self.redactor = Redactor(frozenset()) if settings.redact else None
         self.block = Block(self.writers, advance, settings.max_line_bytes, self.redactor)
         self.decoders: dict[tuple[str, str], LineDecoder] = {}

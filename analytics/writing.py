@@ -22,8 +22,8 @@ class Writers:
 
     _free: ClassVar[list[bytearray]] = []  # of the process: new memory costs more than memory that was used before
 
-    def __init__(self, lake: Path, ingest_id: str, number: int) -> None:
-        self._lake, self._ingest_id, self._number = lake, ingest_id, number
+    def __init__(self, lake: Path, ingest_id: str, number: int, attempt: str = "") -> None:
+        self._lake, self._ingest_id, self._number, self._attempt = lake, ingest_id, number, attempt
         self._open: dict[str, tuple[pq.ParquetWriter, str]] = {}
         self._waiting: dict[str, list[Batch]] = {}
         self._refused: dict[str, list[dict[str, Any]]] = {}
@@ -85,4 +85,4 @@ class Writers:
         return self._open[wire][0]
 
     def _relative(self, record: Record, wire: str) -> str:
-        return data_path(record, wire, self._ingest_id, self._number)
+        return data_path(record, wire, self._ingest_id, self._number, attempt=self._attempt)

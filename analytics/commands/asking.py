@@ -11,9 +11,11 @@ import typer
 
 from analytics.commands import options
 from analytics.commands.options import (
+    EngineOption,
     FormatOption,
     FormulasOption,
     LakeOption,
+    MasterOption,
     OutOption,
     Output,
     ReportsOption,
@@ -58,6 +60,8 @@ def report(
     own: ReportsOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
@@ -90,7 +94,7 @@ def report(
     is_summary = output.chosen == "md" and (top is not None or not names)
     if top is not None and not is_summary:
         raise UsageError('--top is for --format md. In other formats use --where, or `runlake sql "… LIMIT 10"`.')
-    with opened(lake, at, one_by_one=True, reports=own) as source:
+    with opened(lake, at, one_by_one=True, reports=own, spark=options.spark_session(engine, master)) as source:
         _check_values(source, values, wanted, grouping)
         rows = {name: source.report(name, grouping, where=where, set=values, **filters) for name in wanted}
         options.tell_left_out(source, **filters)
@@ -189,6 +193,8 @@ def sql(
     run: RunOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
@@ -197,7 +203,7 @@ def sql(
     if (query is None) == (file is None):
         raise UsageError("Give one query: as an argument, or with -f FILE.")
     text = query if query is not None else _read(file or Path("-"))
-    with opened(lake, at) as source:
+    with opened(lake, at, spark=options.spark_session(engine, master)) as source:
         filters = {"since": since, "until": until, "wire": wire, "run": run}
         answer = source.sql(text, **filters)
         options.tell_left_out(source, **filters)

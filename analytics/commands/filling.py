@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from analytics.commands.options import (
+    EngineOption,
     FormatOption,
     FormulasOption,
     LakeOption,
+    MasterOption,
     OutOption,
     Output,
     State,
@@ -25,6 +27,7 @@ from analytics.commands.options import (
     lake_path,
     opened,
     say,
+    spark_session,
 )
 from analytics.errors import UsageError
 
@@ -78,6 +81,8 @@ def ingest(
             "--max-ratio", min=2, metavar="N", help="Compressed files that expand further are refused by name."
         ),
     ] = None,
+    engine: EngineOption = "local",
+    master: MasterOption = None,
     format_: FormatOption = None,
     out: OutOption = None,
     formulas: FormulasOption = "escape",
@@ -106,10 +111,11 @@ def ingest(
     given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
     limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     signal.signal(signal.SIGTERM, _terminated)
+    spark = spark_session(engine, master)
     with Bar() as progress:
         done = run(
-            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, progress=progress,
-            **limits,
+            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, spark=spark,
+            progress=progress, **limits,
         )  # fmt: skip
     _tell(done)
     output = Output(format_, out, formulas)

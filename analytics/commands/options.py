@@ -15,9 +15,12 @@ import typer
 from analytics.formats import Format, Formulas, format_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from analytics.api import Lake
 
 DEFAULT_LAKE = Path("lake")
+ENGINES = ("local", "spark")
 
 LakeOption = Annotated[
     Path | None,
@@ -64,6 +67,16 @@ WhereOption = Annotated[
     typer.Option("--where", metavar="SQL", help="Only rows for which this SQL condition on the columns holds."),
 ]
 
+EngineOption = Annotated[
+    str, typer.Option("--engine", metavar="local|spark", help="What does the work; spark needs runlake[spark].")
+]
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL", help="With --engine spark: local[2], spark://HOST:7077, or sc://HOST of Connect."
+    ),
+]
+
 
 class State:
     """What the switches before the command said."""
@@ -94,19 +107,34 @@ def lake_path(given: Path | None) -> Path:
 
 def opened(
     given: Path | None, version: int | None = None, *, one_by_one: bool = False, reports: Path | None = None,
-    many: bool = False,
+    many: bool = False, spark: SparkSession | None = None,
 ) -> Lake:  # fmt: skip
     """The lake, for reading. The engine's own walls always stand; only the Python API goes without.
 
     `one_by_one`: the command reads each answer to its end before it begins the next. `many`: it asks so many
-    questions that what they build on is worth keeping whatever the lake's size.
+    questions that what they build on is worth keeping whatever the lake's size. `spark` answers instead of DuckDB.
     """
     from analytics.api import open_lake
 
     return open_lake(
         lake_path(given), version=version, sandboxed=True, one_by_one=one_by_one,
-        reports=reports or State.reports, keep="facts" if many else None,
+        reports=reports or State.reports, keep="facts" if many else None, spark=spark,
     )  # fmt: skip
+
+
+def spark_session(engine: str, master: str | None) -> SparkSession | None:
+    """The Spark session that --engine and --master ask for; None for the local engine."""
+    from analytics.errors import UsageError
+
+    if engine not in ENGINES:
+        raise UsageError.unknown_name("engine", engine, list(ENGINES))
+    if engine == "local":
+        if master is not None:
+            raise UsageError("--master names a Spark master: add --engine spark.")
+        return None
+    from analytics.engines.spark.session import connect
+
+    return connect(master)
 
 
 def say(text: str) -> None:

@@ -88,9 +88,12 @@ WITH every_piece AS (
     ) AS number
     FROM lane_starts
 ), placed AS (
-    SELECT *, 0 AS piece, 1 AS number, false AS is_copy, first_ts AS run_first_ts
+    SELECT
+        wire, source_id, wire_run_id, first_line, last_line, lines, events, first_seq, last_seq, seq_breaks, first_ts,
+        last_ts, digest, is_shared, began_at, has_tail, is_nameless, 1 AS number, false AS is_copy, first_ts AS run_first_ts,
+        0 AS piece
     FROM pieces ANTI JOIN several USING (wire_run_id)
-    UNION ALL BY NAME
+    UNION ALL
     SELECT
         wire, source_id, wire_run_id, first_line, last_line, lines, events, first_seq, last_seq, seq_breaks, first_ts,
         last_ts, digest, is_shared, began_at, has_tail, is_nameless, number, is_copy, lane_ts AS run_first_ts,
@@ -113,9 +116,15 @@ WITH every_piece AS (
         END AS run_id
     FROM candidates AS c LEFT JOIN taken AS t ON t.candidate = c.candidate
 ), all_named AS (
+    SELECT
+        run_id, wire, source_id, wire_run_id, piece, is_copy, is_shared, is_beginning, first_line, last_line, lines,
+        events, first_seq, last_seq, seq_breaks, first_ts, last_ts, digest, began_at, run_first_ts
     FROM named
-    UNION ALL BY NAME
-    SELECT e.*, true AS is_beginning, n.run_id, n.piece, n.is_copy, n.run_first_ts
+    UNION ALL
+    SELECT
+        n.run_id, e.wire, e.source_id, e.wire_run_id, n.piece, n.is_copy, e.is_shared, true AS is_beginning,
+        e.first_line, e.last_line, e.lines, e.events, e.first_seq, e.last_seq, e.seq_breaks, e.first_ts, e.last_ts,
+        e.digest, e.began_at, n.run_first_ts
     FROM every_piece AS e
     JOIN first_named AS f ON f.source_id = e.source_id
     JOIN named AS n ON n.source_id = f.source_id AND n.wire_run_id = f.wire_run_id
