@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,9 +40,7 @@ for command in (
 
 @app.callback()
 def before(
-    lake: Annotated[
-        Path | None, typer.Option("--lake", metavar="DIR", help="The lake's folder; else RUNLAKE_LAKE, else ./lake.")
-    ] = None,
+    lake: Annotated[str | None, typer.Option("--lake", metavar="DIR", help=options.LAKE_HELP)] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: FBT002
 ) -> None:
     """From the JSONL streams of agent harnesses to a lake you can ask anything in SQL."""

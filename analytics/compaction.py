@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from analytics import lakefiles
 from analytics.lakefiles import EMPTY_WIRE, ROW_GROUP_ROWS, WrittenFile
+from analytics.places import parquet_file
 from analytics.schema import Record, arrow_schema
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _stretches(paths: Sequence[Path], record: Record) -> list[_Stretch]:
     columns = ["source_id"] if record == "source" else ["source_id", "line"]
     for at, path in enumerate(paths):
         before = 0
-        with pq.ParquetFile(path) as reader:
+        with parquet_file(path) as reader:
             for group in range(reader.num_row_groups):
                 table = reader.read_row_group(group, columns=columns)
                 lines = table["line"] if "line" in columns else None
@@ -178,7 +179,7 @@ def _gather(paths: Sequence[Path], chunk: Sequence[_Stretch], record: Record) ->
     for (file, group), ranges in wanted.items():
         ranges.sort()
         base, first = 0, 0
-        with pq.ParquetFile(paths[file]) as reader:
+        with parquet_file(paths[file]) as reader:
             for batch in reader.iter_batches(_batch_rows(reader, group), row_groups=[group]):
                 end = base + batch.num_rows
                 rows = []
@@ -231,7 +232,9 @@ class _Output:
 
     def maybe_roll(self) -> None:
         """Begins the next file if this one is large enough. Called where a source ends."""
-        if self._writer is not None and (self.root / self._relative).stat().st_size >= self.target:
+        if self._writer is None:
+            return
+        if lakefiles.bytes_so_far(self.root / self._relative, self._writer) >= self.target:
             self._close()
 
     def finish(self) -> list[WrittenFile]:
@@ -262,7 +265,8 @@ class _Output:
 
 def _source_rows(root: Path, files: Iterable[WrittenFile]) -> Iterator[tuple[int, WrittenFile, pa.Table]]:
     for at, file in enumerate(files):
-        yield at, file, pq.ParquetFile(root / file.relative).read(columns=["source_id", "revision"])
+        with parquet_file(root / file.relative) as reader:
+            yield at, file, reader.read(columns=["source_id", "revision"])
 
 
 def _newest(store: Store) -> dict[str, tuple[int, str, int]]:
@@ -298,7 +302,7 @@ def without_sources(store: Store, source_ids: frozenset[str], ingest_id: str, fi
     for file in store.all_files if source_ids else ():
         if file.record == "source" or file.wire == EMPTY_WIRE:
             continue
-        with pq.ParquetFile(store.root / file.relative) as reader:
+        with parquet_file(store.root / file.relative) as reader:
             hits = sum(_count(reader, group, wanted) for group in range(reader.num_row_groups))
             if not hits:
                 continue

@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from analytics.lakefiles import WrittenFile
+from analytics.places import Place, is_remote
 
 MOST_COMMITS = 200  # a checkpoint is soon faster
 _COMMIT = re.compile(r"(\d{20})\.json")
 
 
-def read_log(root: Path, version: int | None) -> tuple[int, tuple[WrittenFile, ...]] | None:
+def read_log(root: Place, version: int | None) -> tuple[int, tuple[WrittenFile, ...]] | None:
     """The version asked for (None: the newest) and its files; None where the Delta library has to look."""
+    if is_remote(root):
+        return None  # one request for each version: the Delta library asks for many at once
     names = os.listdir(root / "_delta_log")
     commits = sorted(int(found[1]) for name in names if (found := _COMMIT.fullmatch(name)))
     is_whole = commits == list(range(len(commits))) and 0 < len(commits) <= MOST_COMMITS

@@ -6,17 +6,16 @@ was in, and the next one reads only what is missing.
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analytics.discover import Discovery, Problem, discover
-from analytics.errors import UsageError
+from analytics.errors import Overtaken, UsageError
 from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
@@ -25,11 +24,12 @@ from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.originals import Original
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
+from analytics.retrying import SoFar, batches_of, restore, seen_by
 from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
     from analytics.engines.local import Pool
-    from analytics.worker import FileRecord, ReadTask, Result, Settings
+    from analytics.worker import FileRecord, ReadTask, Settings
 
 TASK_BYTES = 96 << 20
 TASK_FILES = 2_000
@@ -79,31 +79,37 @@ def ingest(
         if waited:  # what was found is old, and the ledger is not: what grew meanwhile would seem to have shrunk
             discovery = discover(given)
         store.vacuum_orphans()
-        store = store.latest()
         ingest_id = new_ingest_id()
         report = IngestReport(store.version, ingest_id)
-        ledger = Ledger.load(store)
-        todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
-        if todo.is_empty:
-            store = store.refresh()
-        else:
+        so_far = SoFar()
+        while True:
+            store = store.latest()
+            ledger = Ledger.load(store)
+            todo = so_far.rest_of(plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again))
+            if todo.is_empty:
+                store = store.refresh()
+                break
             from analytics.worker import Settings  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
 
             settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
-            run = _Run(store, ledger, todo, settings, report, jobs, progress, started)
+            run = _Run(store, ledger, todo, settings, report, jobs, progress, started, so_far)
             with store.writing():
                 if not redact:
                     run.store = run.store.mark_unredacted()
-                run.go()
+                is_done = run.go()
             store = run.store
-        _close(report, discovery, todo, store)
+            if is_done:
+                break
+            so_far.wait(store.root)
+            discovery = discover(given)  # as above
+        _close(report, discovery, todo, store, so_far)
     report.seconds = time.monotonic() - started
     return report
 
 
-def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store) -> None:
+def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store, so_far: SoFar) -> None:
     report.version = store.version
-    report.files_unchanged = len(todo.unchanged) + len(todo.touched)
+    report.files_unchanged = sum(found.path not in so_far.paths for found in (*todo.unchanged, *todo.touched))
     report.files_gone = len(todo.gone)
     report.files_ignored = discovery.ignored
     for problem in discovery.problems:
@@ -120,13 +126,13 @@ class _Run:
 
     def __init__(
         self, store: Store, ledger: Ledger, todo: Plan, settings: Settings, report: IngestReport, jobs: int | None,
-        progress: Progress | None, started: float,
+        progress: Progress | None, started: float, so_far: SoFar,
     ) -> None:  # fmt: skip
         self.store, self.todo, self.settings, self.report = store, todo, settings, report
         self.progress, self.started = progress, started
         self.now = datetime.now(UTC)
         self.ledger = ledger
-        self.numbers = itertools.count(1)
+        self.so_far, self.numbers, self.planned_at = so_far, so_far.numbers, store.version
         self.originals: dict[str, Original | None] = {copy.copy_of: None for copy in todo.copies}
         from analytics.redact import Redactor  # noqa: PLC0415 (the same)
 
@@ -137,15 +143,24 @@ class _Run:
         wanted = jobs or len(os.sched_getaffinity(0))
         self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
 
-    def go(self) -> None:
-        """All batches; the last one also says what changed without being read."""
+    def go(self) -> bool:
+        """All batches; the last one also says what changed without being read.
+
+        False: another writer was first with something of a batch, and what is not committed has to be planned anew.
+        """
         from analytics.engines.local import Pool  # noqa: PLC0415 (the same)
 
-        batches = list(_batches(self.todo.read)) or [[]]
+        batches = batches_of(self.todo, self.store.root, _batches(self.todo.read))
         with Pool(self.jobs, self.settings) as pool:
             for number, batch in enumerate(batches, 1):
-                last = number == len(batches)
-                self.batch(pool, number, batch, last=last)
+                before = deepcopy(self.report)
+                try:
+                    self.batch(pool, next(self.so_far.batches), batch, last=number == len(batches))
+                except Overtaken:
+                    restore(self.report, before)
+                    return False
+                self.so_far.add(batch)
+        return True
 
     def batch(self, pool: Pool, number: int, tasks: list[Task], *, last: bool) -> None:
         """Read one batch and commit it."""
@@ -162,7 +177,7 @@ class _Run:
             digest = record.row.get("digest")
             original = self.ledger.with_content(digest, record.row["bytes_read"]) if digest is not None else None
             if original is not None:
-                self.forget(result)
+                self.forget(result.files)
                 self.report.files_copied += 1
                 continue
             added += result.files
@@ -180,7 +195,14 @@ class _Run:
             added, removed = added + list(done.added), list(done.removed)
         note = f"ingest of {len(tasks)} sources"
         self.report.bytes_out += sum(file.size_bytes for file in added)
-        self.store = self.store.commit(added, removed, ingest_id=self.settings.ingest_id, note=note, batch=number)
+        since = (self.planned_at, seen_by(self.ledger, tasks, self.todo if last else None))
+        try:
+            self.store = self.store.commit(
+                added, removed, ingest_id=self.settings.ingest_id, note=note, batch=number, since=since
+            )
+        except Overtaken:
+            self.forget(added)
+            raise
 
     def rows(self, records: list[FileRecord], tasks: dict[str, Task]) -> dict[str, list[Row]]:
         """Ledger rows of what was read, per wire; counts them into the report."""
@@ -286,10 +308,10 @@ class _Run:
             files.append(describe(self.store.root, relative))
         return files
 
-    def forget(self, result: Result) -> None:
+    def forget(self, files: Iterable[WrittenFile]) -> None:
         """Delete files that are not to be committed after all."""
-        for file in result.files:
-            Path(self.store.root, file.relative).unlink()
+        for file in files:
+            (self.store.root / file.relative).unlink()
 
     def tick(self, done: int, lines: int) -> None:
         """Pass progress on."""

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from analytics import wires
 from analytics.discover import Discovery, Found, display, inode_of
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
+from analytics.places import is_remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +248,8 @@ class _Planner:
         roots = tuple(display(root).rstrip("/") + "/" for root in discovery.listed)
         missing = {display(path) for path in discovery.missing}
         for source, known in self.ledger.known.items():
-            if source in self.here or known.host != self.ledger.host or known.status == "gone":
+            is_elsewhere = known.host != self.ledger.host and not is_remote(known.path)
+            if source in self.here or is_elsewhere or known.status == "gone":
                 continue
             change = self.plan.changes.get(source, {})
             is_below = known.path in missing or known.path.startswith(roots)
@@ -331,7 +333,8 @@ def _begins_with(found: Found, row: Row) -> bool:
 
 def _may_have_moved(row: Row, here: Mapping[str, Found], host: str) -> bool:
     plain = row["compression"] is None and row["digest"] is not None and bool(row["bytes_read"])
-    if not plain or row["host"] != host or status_before(row) != "read" or row["source_id"] in here:
+    is_elsewhere = row["host"] != host and not is_remote(row["path"])
+    if not plain or is_elsewhere or status_before(row) != "read" or row["source_id"] in here:
         return False
     return path_on_disk(row, must_exist=False) is not None
 
@@ -342,6 +345,10 @@ def _is_continued_by(row: Row, found: Found, prior: Row | None) -> bool:
 
 
 def _found(path: str) -> Found | None:
+    if is_remote(path):
+        from analytics.objectsources import found_at  # noqa: PLC0415 (what stands in folders needs none of it)
+
+        return found_at(path)
     try:
         info = os.stat(path)
     except OSError:

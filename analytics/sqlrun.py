@@ -29,6 +29,7 @@ import duckdb
 from analytics.errors import RunlakeError, UsageError
 from analytics.kept import Kept, worth_keeping
 from analytics.lake import Store
+from analytics.places import is_remote
 from analytics.relations import Relation, closure, composed, relations, words_of
 
 # table functions that read nothing but their arguments, the catalog, or Parquet files the engine allows
@@ -99,6 +100,10 @@ class Session:
             "python_scan_all_frames": not sandboxed,
         }
         self._root = duckdb.connect(config=config)
+        if is_remote(store.root):
+            from analytics.pinned import PinnedFiles  # noqa: PLC0415 (an extra)
+
+            self._root.register_filesystem(PinnedFiles(store.root, store.sizes()))
         self._root.execute("SET GLOBAL TimeZone = 'UTC'")
         self._root.execute("SET GLOBAL parquet_metadata_cache = true")
         if sandboxed:
