@@ -22,6 +22,7 @@ from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id,
 from analytics.ledger import NOTHING_HERE, Ledger, Row, hide_secrets, source_table
 from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.originals import Original
+from analytics.places import is_remote
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
 from analytics.retrying import SoFar, batches_of, restore, seen_by
@@ -66,7 +67,8 @@ def ingest(
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."
         )
     given = list(paths)
-    discovery = discover(given)
+    alone = not is_remote(lake)  # else others may commit while we look: see below
+    discovery = discover(given) if alone else Discovery()
     store = Store.open(lake, create=True, shared=shared)
     waited: list[str] = []
 
@@ -76,14 +78,15 @@ def ingest(
             on_wait(sentence)
 
     with store.lock(wait):
-        if waited:  # what was found is old, and the ledger is not: what grew meanwhile would seem to have shrunk
+        if waited or not alone:  # what was found before the ledger was read would seem to have shrunk if it grew since
             discovery = discover(given)
         store.vacuum_orphans()
         ingest_id = new_ingest_id()
         report = IngestReport(store.version, ingest_id)
         so_far = SoFar()
         while True:
-            store = store.latest()
+            if alone or so_far.is_begun:
+                store = store.latest()
             ledger = Ledger.load(store)
             todo = so_far.rest_of(plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again))
             if todo.is_empty:

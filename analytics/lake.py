@@ -218,7 +218,7 @@ class Store:
         from analytics import vacuum  # noqa: PLC0415 (the same)
 
         with self.lock(), writing(self.root):
-            return vacuum.vacuum_orphans(self.latest())
+            return vacuum.vacuum_orphans(self if is_remote(self.root) else self.latest())
 
     def vacuum_replaced(self, retention_hours: float = 168.0) -> list[str]:
         """Deletes the files that left the newest version longer ago; older versions with them become unreadable."""

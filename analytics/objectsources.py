@@ -85,8 +85,7 @@ def _take(path: str, result: Discovery, taken: dict[str, Found]) -> None:
     if not below and not _is_bucket(path):
         result.problems.append(Problem(path, "there is no such object, and nothing below it"))
         result.missing.append(path)
-        return
-    result.listed.append(path)
+    result.listed.append(path)  # also where nothing is left: a store has no empty folders
     _walk(below, result, taken)
 
 
@@ -100,9 +99,9 @@ def _take_glob(pattern: str, result: Discovery, taken: dict[str, Found]) -> None
     below = objects.listed(base)
     for path, info in below.items():
         names = path[len(base) + 1 :].split("/")
-        if _matches(names, wanted):
+        if wanted[-1] != "**" and _matches(names, wanted):
             named[path] = info
-        elif any(_matches(names[:depth], wanted) for depth in range(1, len(names))):
+        elif any(_matches(names[:depth], wanted) for depth in range(len(names))):
             folders[path] = info
     if not named and not folders:
         result.problems.append(Problem(pattern, "no object matches the pattern"))

@@ -35,6 +35,11 @@ class SoFar:
         self._sources: set[str] = set()
         self._tries = 0
 
+    @property
+    def is_begun(self) -> bool:
+        """True: it was planned before."""
+        return self._tries > 0
+
     def rest_of(self, todo: Plan) -> Plan:
         """A plan without what was read already: a stream cannot be read twice, and `again` means once."""
         if self._sources:
