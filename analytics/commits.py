@@ -141,7 +141,7 @@ def _refused(doing: str, root: Place, error: Exception) -> LakeError | CannotWri
         if said is not None:
             return StoreError.from_store(doing, root, said)
     if isinstance(error, OSError):
-        return CannotWrite.from_os(doing, root, error)
+        return CannotWrite.at(doing, root, error)
     return LakeError.not_committed(root, str(error))
 
 

@@ -54,6 +54,11 @@ class RunlakeError(Exception):
 class CannotWrite(RunlakeError):
     """The operating system does not let us write to the lake: no room, no right, a limit."""
 
+    @classmethod
+    def at(cls, doing: str, path: str | Path, error: OSError) -> CannotWrite:
+        """What a file system or an object store refused."""
+        return StoreError.from_store(doing, path, error) if "://" in str(path) else cls.from_os(doing, path, error)
+
 
 class StoreError(CannotWrite):
     """An object store refuses a request, or does not answer."""

@@ -241,7 +241,7 @@ def _reached(root: Place) -> Iterator[None]:
     except OSError as error:
         if not is_remote(root):
             raise
-        raise StoreError.from_store("reach the lake at", error.filename or root, error) from error
+        raise StoreError.from_store("reach the lake at", root, error) from error
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Place:
@@ -295,9 +295,7 @@ def _create(root: Place, *, shared: bool) -> None:
                 commits.create(root)
                 _load(root, None)._publish()  # noqa: SLF001
     except OSError as error:
-        if is_remote(root):
-            raise StoreError.from_store("make a lake at", root, error) from error
-        raise CannotWrite.from_os("make a lake at", root, error) from error
+        raise CannotWrite.at("make a lake at", root, error) from error
 
 
 def _load(root: Place, version: int | None) -> Store:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from analytics.errors import CannotWrite, LakeError, StoreError
+from analytics.errors import CannotWrite, LakeError
 from analytics.places import Place, footer, is_remote, where
 from analytics.schema import Record, arrow_schema
 
@@ -211,9 +211,7 @@ def writing(root: Place) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if is_remote(root):
-            raise StoreError.from_store("write to", error.filename or root, error) from error
-        raise CannotWrite.from_os("write to", error.filename or root, error) from error
+        raise CannotWrite.at("write to", error.filename or root, error) from error
 
 
 def write_text(path: Place, text: str) -> None:

@@ -274,7 +274,7 @@ def delta_words(error: Exception) -> OSError | None:
     """What the Delta library says of a store, as an OSError; None where it speaks of something else."""
     text = _ANSI.sub("", str(error))
     lines = [line.strip(" ↳\t") for line in text.splitlines() if line.strip(" ↳\t")]
-    if not any(mark in text for mark in ("Generic S3 error", "Generic GCS error", "Generic MicrosoftAzure", "Object")):
+    if not re.search("Error performing|Generic .* error|Object at location", text):
         return None
     code = re.search(r"<Code>([^<]+)</Code>", text)
     said = re.search(r"<Message>([^<]+)</Message>", text)
