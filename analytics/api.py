@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from analytics.wires import BY_NAME
 if TYPE_CHECKING:
     import duckdb
 
+    from analytics.comparison_runs import Comparison
     from analytics.ingestreport import IngestReport
     from analytics.rawexport import RawExport
 
@@ -152,6 +153,20 @@ class Lake:
     def runs(self, **filters: Any) -> duckdb.DuckDBPyRelation:
         """One row per run, with its metrics."""
         return self.table("run_metrics", **filters)
+
+    def compare(
+        self, by: str, a: str, b: str, metrics: Sequence[str] | None = None, *, resamples: int = 2000, seed: int = 0,
+        level: float = 0.95, where: str | None = None, **filters: Any,
+    ) -> Comparison:  # fmt: skip
+        """The runs whose `by` (variant, model, …) is `b` against those whose `by` is `a`, paired by task.
+
+        `metrics`: names of `runlake compare --help`, else the main ones. `where` narrows the rows of comparable_runs.
+        """
+        from analytics.comparison import Settings  # noqa: PLC0415 (numpy, which no reader of relations needs)
+        from analytics.comparison_runs import compare  # noqa: PLC0415
+
+        settings = Settings(resamples, seed, level)
+        return compare(self, by, a, b, metrics, settings, where=where, **filters)
 
     def show(self, run: str) -> duckdb.DuckDBPyRelation:
         """What happened in one run, in order."""

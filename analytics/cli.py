@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from analytics.commands import about, asking, filling, options
+from analytics.commands.compare import compare
 from analytics.commands.show import show
 from analytics.commands.status import status
 from analytics.errors import RunlakeError
@@ -32,7 +33,7 @@ app = typer.Typer(
 )
 
 for command in (
-    filling.ingest, asking.report, asking.reports, asking.sql, asking.runs, show, asking.refused, status,
+    filling.ingest, asking.report, asking.reports, asking.sql, asking.runs, show, compare, asking.refused, status,
     filling.check, about.wires, about.schema, filling.history, filling.compact, asking.export, about.version,
 ):  # fmt: skip
     app.command()(command)

@@ -43,13 +43,14 @@ _TOKENS = (
     "input_tokens", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_5m_tokens",
     "cache_write_1h_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
 )  # fmt: skip
+_SPREAD = ("min_value", "p50", "p90", "p95", "p99", "max_value", "mean_value")
 
 COMPANIONS: tuple[Companion, ...] = (
     Companion("tokens_are_lower_bound", True, "lower bound", _TOKENS),  # noqa: FBT003 (a list read as a table)
     Companion("parent_tokens_are_lower_bound", True, "lower bound", ("parent_total_tokens",)),  # noqa: FBT003
     Companion("cost_is_lower_bound", True, "lower bound", ("cost_usd",)),  # noqa: FBT003
     Companion("denials_are_lower_bound", True, "lower bound", ("denied_calls",)),  # noqa: FBT003
-    Companion("is_lower_bound", True, "lower bound", (*_TOKENS, "denied_calls")),  # noqa: FBT003
+    Companion("is_lower_bound", True, "lower bound", (*_TOKENS, *_SPREAD, "denied_calls")),  # noqa: FBT003
     Companion("unfinished_is_exact", False, "open", ("tool_calls_unfinished",)),  # noqa: FBT003
     Companion("is_exact", False, "open", ("unfinished",)),  # noqa: FBT003
 )

@@ -31,6 +31,9 @@
 .read queries/metrics/denials.sql
 .read queries/metrics/tool_calls_unfinished.sql
 .read queries/metrics/run_metrics.sql
+.read queries/metrics/comparable_runs.sql
+.read queries/metrics/run_figures.sql
+.read queries/metrics/run_distribution.sql
 .read queries/metrics/tools_offered.sql
 .read queries/metrics/hermetic_evidence.sql
 .read queries/metrics/denial_reconciliation.sql
@@ -72,6 +75,11 @@
 .read queries/reports/unfinished_by_run.sql
 .read queries/reports/rate_limits.sql
 .read queries/reports/runs.sql
+.read queries/reports/run_distribution.sql
+.read queries/reports/run_distribution_by_measure.sql
+.read queries/reports/run_distribution_by_wire.sql
+.read queries/reports/run_distribution_by_model.sql
+.read queries/reports/run_distribution_by_variant.sql
 .read queries/reports/coverage.sql
 .read queries/reports/coverage_by_type.sql
 .read queries/reports/refusals.sql

@@ -14,7 +14,7 @@ from conftest import CORPUS, ROOT
 from analytics import open_lake
 from analytics.ingest import ingest
 
-HEAVY = frozenset({"deltalake", "duckdb", "msgspec", "numpy", "polars", "pyarrow", "rich"})
+HEAVY = frozenset({"deltalake", "duckdb", "msgspec", "numpy", "polars", "pyarrow", "rich", "scipy", "altair"})
 READERS = frozenset({"analytics.engines.local", "analytics.redact", "analytics.worker", "concurrent.futures"})
 SPY = """
 import json, sys
@@ -27,6 +27,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 MAY_LOAD = {
     ("--help",): set(),
     ("report", "--help"): set(),
+    ("compare", "--help"): set(),
     ("version",): set(),
     ("report",): {"duckdb", "rich"},
     ("report", "token_usage", "--by", "day", "--since", "2026-01-01"): {"duckdb", "rich"},

@@ -12,6 +12,9 @@ WITH sizes AS (
         run_id, wire, count(*) FILTER (WHERE source <> 'compaction') AS points,
         max(context_tokens) AS peak_context_tokens,
         median(CAST(context_tokens AS DOUBLE)) AS median_context_tokens,
+        quantile_cont(CAST(context_tokens AS DOUBLE), 0.90) AS p90_context_tokens,
+        quantile_cont(CAST(context_tokens AS DOUBLE), 0.95) AS p95_context_tokens,
+        quantile_cont(CAST(context_tokens AS DOUBLE), 0.99) AS p99_context_tokens,
         max(context_tokens) FILTER (WHERE is_last) AS last_context_tokens,
         max(context_window_tokens) AS context_window_tokens, max(used_percent) AS peak_used_percent
     FROM context_size
@@ -22,6 +25,8 @@ WITH sizes AS (
 )
 SELECT
     s.run_id, s.wire, s.points, coalesce(c.compactions, 0) AS compactions, s.peak_context_tokens,
-    s.median_context_tokens, s.last_context_tokens, s.context_window_tokens, s.peak_used_percent
+    s.median_context_tokens,
+    s.p90_context_tokens, s.p95_context_tokens, s.p99_context_tokens, s.last_context_tokens,
+    s.context_window_tokens, s.peak_used_percent
 FROM sizes AS s LEFT JOIN cut AS c ON c.run_id = s.run_id
 ORDER BY s.peak_context_tokens DESC, s.run_id;

@@ -1,0 +1,165 @@
+"""The picture of a comparison: the interval of each metric, and beside it the differences of its tasks.
+
+Both are relative to A's mean, so that metrics of different units stand on one scale; what has no such figure (A's mean
+is zero) is named beside the picture. Drawn without a network: Vega-Lite through vl-convert.
+"""
+# ruff: noqa: PLC0415 — Altair takes 0.5 s and is an extra
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analytics.errors import UsageError
+
+if TYPE_CHECKING:
+    from analytics.comparison_runs import Comparison
+
+SUFFIXES = (".svg", ".png", ".html")
+PIXELS_PER_POINT = 2  # of a .png
+LONGEST_NAME = 60
+MANY, FAINT = 60, 0.15  # so many tasks a metric lie over each other: how opaque they then are
+# by verdict; told apart also by people who do not see red and green, and in grey
+COLOURS = {
+    "better": "#0072b2", "worse": "#d55e00", "higher": "#56b4e9", "lower": "#cc79a7", "no difference shown": "#5f5f5f",
+    "not decidable": "#a8a8a8",
+}  # fmt: skip
+
+
+def check_picture(path: Path) -> None:
+    """A usage error if the picture cannot be drawn: an unknown suffix, or the extra is not installed."""
+    from importlib.util import find_spec
+
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"No picture has the suffix {path.suffix!r}. Use one of {', '.join(SUFFIXES)}.")
+    if any(find_spec(name) is None for name in ("altair", "vl_convert")):
+        raise UsageError("A picture needs Altair and vl-convert: pip install 'runlake[report]'.")
+
+
+def draw(comparison: Comparison, path: Path) -> list[str]:
+    """Writes the picture; gives what it could not show, a sentence each."""
+    from analytics.export import sink
+
+    check_picture(path)
+    notes = []
+    rows = comparison.metrics.to_dicts()
+    hidden = [row["metric"] for row in rows if row.get("relative_percent") is None]
+    if hidden:
+        notes.append(f"Not in the picture, since they are no share of A's mean (unknown, or 0): {', '.join(hidden)}.")
+    kind = path.suffix.lower()[1:]
+    chart = chart_of(comparison)
+    if kind == "png":
+        buffer = io.BytesIO()
+        chart.save(buffer, format="png", scale_factor=PIXELS_PER_POINT)
+        data = buffer.getvalue()
+    elif kind == "svg":
+        text = io.StringIO()
+        chart.save(text, format="svg")
+        data = text.getvalue().encode()
+    else:
+        data = chart.to_html(inline=True, embed_options={"actions": False}).encode()
+    with sink(path) as to:
+        to.write(data)
+    return notes
+
+
+def chart_of(comparison: Comparison) -> Any:
+    """The picture as an Altair chart: the intervals, and where runs are paired the tasks."""
+    import altair as alt
+
+    rows = [_interval(row) for row in comparison.metrics.to_dicts() if row.get("relative_percent") is not None]
+    order = [row["metric"] for row in rows]
+    tasks = [_task(row) for row in comparison.tasks.to_dicts() if row["metric"] in order and row["is_paired"]]
+    tasks = [row for row in tasks if row["percent"] is not None]
+    title = alt.TitleParams(
+        f"{_safe(comparison.b)} against {_safe(comparison.a)}",
+        subtitle=[
+            f"by {comparison.by}, "
+            + ("paired by task" if comparison.pairing == "task" else "unpaired: no run names a task"),
+            f"{comparison.settings.level * 100:g} % intervals, {comparison.settings.resamples:,} resamples",
+        ],
+        anchor="start",
+    )
+    if not rows:
+        return (
+            alt.Chart(_data([{"text": "No metric has a relative difference to show."}]), title=title)
+            .mark_text(align="left")
+            .encode(text="text:N", x=alt.value(0))
+            .properties(width=420, height=40)
+        )
+    y = alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
+    zero = alt.Chart(_data([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="#777").encode(x="zero:Q")
+    plain = alt.Chart(_data(rows)).encode(y=y, tooltip=["metric:N", "verdict:N", "shown:N", "reason:N"])
+    base = plain.encode(
+        color=alt.Color(
+            "verdict:N", title="verdict",
+            scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=alt.Legend(orient="bottom"),
+        ),
+    )  # fmt: skip
+    axis = alt.Axis(tickCount=6, labelFlush=False)
+    across = alt.X(
+        "percent:Q", title="mean difference, % of A's mean", scale=alt.Scale(zero=True, padding=18), axis=axis
+    )
+    words = plain.encode(x=across, text="shown:N")
+    intervals = alt.layer(
+        zero,
+        base.mark_rule(strokeWidth=3).encode(
+            x=alt.X("low:Q", title="mean difference, % of A's mean", axis=axis), x2="high:Q"
+        ),
+        base.mark_point(filled=True, size=90, opacity=1).encode(x=across),
+        words.mark_text(dy=-12, fontSize=10, color="white", stroke="white", strokeWidth=4),  # lines end before them
+        words.mark_text(dy=-12, fontSize=10, color="#333"),
+    ).properties(width=380, height=alt.Step(36), title=alt.TitleParams("interval of the mean", fontSize=11))
+    if not tasks:
+        return intervals.properties(title=title)
+    dots = (
+        alt.Chart(_data(tasks))
+        .mark_point(filled=True, size=45, opacity=FAINT if len(tasks) > MANY * len(rows) else 0.55, color="#444")
+        .encode(
+            y=alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
+            x=alt.X(
+                "percent:Q", title="difference of a task, % of A's mean in it", scale=alt.Scale(padding=12), axis=axis
+            ),
+            tooltip=["task:N", "metric:N", "shown:N"],
+        )
+    )
+    beside = alt.layer(zero, dots).properties(
+        width=300, height=alt.Step(36), title=alt.TitleParams("each task", fontSize=11)
+    )
+    return alt.hconcat(intervals, beside, title=title).resolve_scale(x="independent")
+
+
+def _data(rows: list[dict[str, Any]]) -> Any:
+    """Rows inside the chart, as Vega-Lite writes them."""
+    return {"values": rows}
+
+
+def _interval(row: dict[str, Any]) -> dict[str, Any]:
+    percent, low, high = (row[f"relative_{part}percent"] for part in ("", "low_", "high_"))
+    return {
+        "metric": row["metric"], "verdict": row["verdict"], "reason": row["reason"], "percent": percent, "low": low,
+        "high": high, "shown": _percent(percent),
+    }  # fmt: skip
+
+
+def _task(row: dict[str, Any]) -> dict[str, Any]:
+    percent = row["relative_percent"]
+    return {
+        "metric": row["metric"], "task": _safe(row["task"]), "percent": percent,
+        "shown": "" if percent is None else _percent(percent),
+    }  # fmt: skip
+
+
+def _percent(value: float) -> str:
+    if value == 0:
+        return "0 %"
+    return f"{value:+,.0f} %" if abs(value) >= 100 else f"{value:+.1f} %"
+
+
+def _safe(text: str) -> str:
+    """A name from a stream, spelled out and without what would end a script element."""
+    from analytics.render import visible
+
+    shown = visible(text).replace("<", "‹").replace(">", "›")
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
