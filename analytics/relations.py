@@ -53,9 +53,12 @@ def words_of(sql: str) -> set[str]:
     return set(_WORD.findall(sql.lower()))
 
 
-def closure(names: Iterable[str]) -> dict[str, Relation]:
-    """The relations among the names and all they build on, each after those it builds on."""
-    known = relations()
+def closure(names: Iterable[str], instead: Mapping[str, Relation] | None = None) -> dict[str, Relation]:
+    """The relations among the names and all they build on, each after those it builds on.
+
+    `instead`: what stands for relations of the same names.
+    """
+    known = {**relations(), **(instead or {})}
     wanted: set[str] = set()
     following = {name for name in names if name in known}
     while following:

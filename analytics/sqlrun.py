@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -31,6 +31,9 @@ from analytics.kept import Kept, worth_keeping
 from analytics.lake import Store
 from analytics.places import is_remote
 from analytics.relations import Relation, closure, composed, relations, words_of
+
+if TYPE_CHECKING:
+    from analytics.factfiles import FactFiles
 
 # table functions that read nothing but their arguments, the catalog, or Parquet files the engine allows
 TABLE_FUNCTIONS = frozenset({
@@ -75,10 +78,11 @@ class Session:
     """The relations of one pinned version of a lake.
 
     `one_by_one`: each answer is read to its end before the next is begun, so that queries with the same filters may
-    share a connection, and with it what they build on.
+    share a connection, and with it what they build on. `with_facts`: of a large lake, what was computed before is read
+    from files, and what was not is kept so (`analytics.factfiles`).
     """
 
-    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False) -> None:
+    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False, with_facts: bool = False) -> None:
         self._files = {
             "event_files": store.files("event"),
             "refusal_files": store.files("refusal"),
@@ -89,25 +93,21 @@ class Session:
         self._keep = worth_keeping(store)
         self._kept: Kept | None = None
         self._last: tuple[Filters, Kept] | None = None
+        self._facts: FactFiles | None = None
+        if with_facts and not is_remote(store.root):  # they are renamed into place, which object stores cannot
+            from analytics.factfiles import FactFiles  # noqa: PLC0415 (checks want none)
+
+            self._facts = FactFiles(store, lambda: self._cursor(None, _connect(with_frames=False)))
         self.sandboxed = sandboxed
         self._one_by_one = one_by_one
-        config: dict[str, Any] = {
-            "temp_directory": f"{_spill_folder()}/{os.urandom(4).hex()}",
-            "memory_limit": f"{_memory_bytes() // 2 >> 20}MiB",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": not sandboxed,
-            "python_scan_all_frames": not sandboxed,
-        }
-        self._root = duckdb.connect(config=config)
+        self._root = _connect(with_frames=not sandboxed)
         if is_remote(store.root):
             from analytics.pinned import PinnedFiles  # noqa: PLC0415 (an extra)
 
             self._root.register_filesystem(PinnedFiles(store.root, store.sizes()))
-        self._root.execute("SET GLOBAL TimeZone = 'UTC'")
-        self._root.execute("SET GLOBAL parquet_metadata_cache = true")
         if sandboxed:
             paths = [path for files in self._files.values() for path in files]
+            paths += self._facts.paths if self._facts is not None else []
             self._root.execute(f"SET allowed_paths = {_list(paths)}")
             self._root.execute("SET enable_external_access = false")
             self._root.execute("SET allow_community_extensions = false")
@@ -116,6 +116,8 @@ class Session:
     def close(self) -> None:
         """Gives memory and spill space back, once no relation of it is left."""
         self._kept = self._last = None
+        if self._facts is not None:
+            self._facts.close()
         self._root.close()
 
     def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
@@ -138,7 +140,8 @@ class Session:
     def _with_views(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
         """The query with all it needs before it; nothing is computed yet."""
         cursor, needed = self._cursor(filters), closure(words)
-        text = composed(sql, needed)
+        is_whole = filters is None or filters == Filters()  # only what no filter narrows is kept
+        text = composed(sql, self._facts.needed(words) if self._facts is not None and is_whole else needed)
         if text is not None:
             with suppress(duckdb.Error):  # once more with views: the error then shows the user's own lines
                 return cursor.sql(text)
@@ -156,6 +159,13 @@ class Session:
         if _shows_catalog(words, needed):
             kept.make(self._relations)
             return cursor.sql(sql)
+        if self._facts is not None and kept is self._kept:
+            try:
+                needed = self._facts.there(named)
+                kept.make(self._facts.among(needed))
+                self._facts.save(needed, cursor)
+            except duckdb.Error:  # a file that was deleted under us or is damaged: all can be computed
+                self._facts, needed = None, closure(named)
         last = needed.keys() - {name for relation in needed.values() for name in relation.builds_on}
         kept.make({name: relation for name, relation in needed.items() if name not in last})
         text = composed(sql, {name: needed[name] for name in needed if name in last and name not in kept.made})
@@ -177,9 +187,11 @@ class Session:
         self._last = (filters, kept) if self._one_by_one else None
         return kept.cursor, kept
 
-    def _cursor(self, filters: Filters | None) -> duckdb.DuckDBPyConnection:
+    def _cursor(
+        self, filters: Filters | None, root: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyConnection:
         """A connection of its own, since variables belong to a connection and filters must not outlive their query."""
-        cursor = self._root.cursor()
+        cursor = (root or self._root).cursor()
         for name, paths in self._files.items():
             cursor.execute(f"SET VARIABLE {name} = {_list(paths)}")
         for name, value in (filters or Filters()).variables().items():
@@ -283,6 +295,22 @@ def explain(error: Exception) -> RunlakeError:
     elif isinstance(error, duckdb.OutOfMemoryException):
         remedy = "\nAsk for less at once (filters, fewer columns), or free space in the temporary folder."
     return kind(f"The query failed. {words}{remedy}")
+
+
+def _connect(*, with_frames: bool) -> duckdb.DuckDBPyConnection:
+    """An engine that takes half of the memory, and spills what needs more. `with_frames`: it finds Python's tables."""
+    config: dict[str, Any] = {
+        "temp_directory": f"{_spill_folder()}/{os.urandom(4).hex()}",
+        "memory_limit": f"{_memory_bytes() // 2 >> 20}MiB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": with_frames,
+        "python_scan_all_frames": with_frames,
+    }
+    made = duckdb.connect(config=config)
+    made.execute("SET GLOBAL TimeZone = 'UTC'")
+    made.execute("SET GLOBAL parquet_metadata_cache = true")
+    return made
 
 
 @cache

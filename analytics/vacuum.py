@@ -6,6 +6,7 @@ The log is the only judge. The caller holds the lake's lock, so what no version 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,6 +18,10 @@ from analytics.places import is_remote
 
 if TYPE_CHECKING:
     from analytics.lake import Store
+
+FACTS_FOLDER = "_facts"
+FORGOTTEN_AFTER_S = 24 * 3600
+_HALF_WRITTEN_AFTER_S = 3600
 
 
 def vacuum_orphans(store: Store) -> list[str]:
@@ -34,7 +39,25 @@ def vacuum_orphans(store: Store) -> list[str]:
     for pattern in ("_delta_log/*.tmp", "_delta_log/*#*", ".*.tmp"):
         for path in store.root.glob(pattern):
             path.unlink(missing_ok=True)
+    vacuum_facts(store.root)
     return strays
+
+
+def vacuum_facts(root: Path) -> None:
+    """Deletes what was computed and nobody has asked for in a day, and what was left half-written.
+
+    No version names these files, and who misses one computes it again: no lock is needed.
+    """
+    now = time.time()
+    for folder in (root / FACTS_FOLDER).glob("*"):
+        with suppress(OSError):  # somebody else does the same
+            if now - folder.stat().st_mtime > FORGOTTEN_AFTER_S:
+                shutil.rmtree(folder)
+                continue
+        for path in folder.glob(".*.tmp"):
+            with suppress(OSError):
+                if now - path.stat().st_mtime > _HALF_WRITTEN_AFTER_S:
+                    path.unlink()
 
 
 def vacuum_replaced(store: Store, retention_hours: float) -> list[str]:

@@ -546,3 +546,35 @@ def test_a_thread_may_take_its_lock_again_and_others_wait(store):
     assert not lakefiles._held
     with store.lock():
         assert ingest(store, [event("a", 1)]).version == 1
+
+
+def test_compaction_puts_the_kinds_of_a_row_group_together(store, monkeypatch):
+    """And does so again with files that are in that order, whatever their row groups were."""
+    monkeypatch.setattr("analytics.compaction.ROW_GROUP_ROWS", 10)
+    monkeypatch.setattr("analytics.compaction._CHUNK_BYTES", 1 << 30)
+    kinds = ["usage", "message", None]
+    for number in range(4):
+        store = ingest(store, [event("a", number * 6 + k, kind=kinds[k % 3]) for k in range(6)])
+    once, _ = store.compact()
+    order = [{"message": 0, "usage": 1, None: 2}[kind] for (kind,) in rows_of(once, columns="kind")]
+    expected = {
+        0: sorted([(1, k) if k % 3 == 0 else (0, k) if k % 3 == 1 else (2, k) for k in range(12)]),
+        1: sorted([(1, k) if k % 3 == 0 else (0, k) if k % 3 == 1 else (2, k) for k in range(12, 24)]),
+    }
+    lines = [line for (line,) in rows_of(once, columns="line")]
+    assert list(zip(order, lines, strict=True)) == expected[0] + expected[1]
+    monkeypatch.setattr("analytics.compaction.ROW_GROUP_ROWS", 100)
+    again = ingest(once, [event("b", 1, kind="message"), event("b", 2, kind="usage")])
+    twice, _ = again.compact()
+    found = rows_of(twice, columns="coalesce(kind, 'none') AS kind, source_id, line")
+    ranks = {"message": 0, "usage": 1, "none": 2}
+    assert found == sorted(found, key=lambda row: (ranks[row[0]], row[1], row[2]))
+    assert sorted(rows_of(twice)) == sorted(rows_of(again))
+
+
+def test_compaction_compresses_what_an_ingest_wrote_in_haste_once(store):
+    store = ingest(store, [event("a", number, f"{number % 7} " * 40) for number in range(50)])
+    once, saved = store.compact()
+    assert (saved.files_before, saved.files_after) == (1, 1)
+    assert rows_of(once) == rows_of(store)
+    assert once.compact()[1].files_before == 0

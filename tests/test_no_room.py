@@ -57,7 +57,7 @@ def parquets(root: Path) -> set[str]:
 # ledger's, the log's, the first of the two files for the shell
 PLACES = {
     "an event file": [2000, None],
-    "a file without the rewritten source": [2000, "analytics.compaction.without_sources"],
+    "a file without the rewritten source": [2000, "analytics.withdrawal.without_sources"],
     "a ledger file": [2000, "analytics.ingest._Run.source_files"],
     "the log": [500, "deltalake.DeltaTable.create_write_transaction"],
 }

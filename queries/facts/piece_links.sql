@@ -48,11 +48,11 @@ WITH pieces AS (
     LEFT JOIN metered AS m ON m.run_id = r.run_id
 ), keyed AS NOT MATERIALIZED (
     SELECT
-        p.run_id, e.usage_key, e.usage_scope, p.piece * 1000000000000000 + e.line * 1000000 + e.part AS position
+        p.run_id, p.wire, e.usage_key, e.usage_scope, p.piece * 1000000000000000 + e.line * 1000000 + e.part AS position
     FROM stored_events AS e JOIN pieces AS p ON p.source_id = e.source_id AND p.wire_run_id = e.run_id
     WHERE e.usage_key IS NOT NULL AND e.usage_scope IN ('snapshot', 'delta') AND e.is_shadow IS NOT TRUE
 ), named_requests AS (
-    SELECT p.run_id, e.request_id, k.run_id AS other_run_id
+    SELECT p.run_id, e.request_id, k.run_id AS other_run_id, bool_or(k.wire <> p.wire) AS is_of_two_wires
     FROM stored_events AS e
     JOIN pieces AS p ON p.source_id = e.source_id AND p.wire_run_id = e.run_id
     JOIN keyed AS k ON k.usage_key = e.request_id
@@ -65,12 +65,12 @@ WITH pieces AS (
     UNION
     SELECT a.run_id, a.rank, b.run_id, b.rank, false
     FROM (
-        SELECT run_id, other_run_id FROM named_requests
+        SELECT run_id, other_run_id FROM named_requests WHERE is_of_two_wires
         UNION
-        SELECT other_run_id, run_id FROM named_requests
+        SELECT other_run_id, run_id FROM named_requests WHERE is_of_two_wires
     ) AS n
     JOIN views AS a ON a.run_id = n.run_id
-    JOIN views AS b ON b.run_id = n.other_run_id AND b.wire <> a.wire
+    JOIN views AS b ON b.run_id = n.other_run_id
 ), ranked AS (
     SELECT
         *, row_number() OVER (PARTITION BY run_id ORDER BY other_rank DESC, other_run_id, is_whole) AS place,
@@ -78,12 +78,11 @@ WITH pieces AS (
         bool_or(is_whole AND (other_rank > rank OR other_run_id < run_id)) OVER (PARTITION BY run_id) AS is_replaced
     FROM links
 ), members AS (
-    SELECT r.run_id AS about, v.run_id, false AS is_own
-    FROM ranked AS r
-    JOIN views AS v
-        ON v.run_id = r.other_run_id
-        OR (v.parent_run_id = r.other_run_id AND starts_with(v.run_id, r.other_run_id || '/'))
-    WHERE r.is_better AND NOT r.is_replaced
+    SELECT run_id AS about, other_run_id AS run_id, false AS is_own FROM ranked WHERE is_better AND NOT is_replaced
+    UNION
+    SELECT r.run_id, v.run_id, false
+    FROM ranked AS r JOIN views AS v ON v.parent_run_id = r.other_run_id
+    WHERE r.is_better AND NOT r.is_replaced AND starts_with(v.run_id, r.other_run_id || '/')
     UNION
     SELECT run_id, run_id, true FROM ranked WHERE is_better AND NOT is_replaced
 ), last_totals AS (
