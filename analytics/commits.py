@@ -103,7 +103,8 @@ def _commit(
             error = LakeError.conflict(root, relative)
             raise Overtaken(str(error)) if is_remote(root) else error
     if is_remote(root) and table.version() != since[0]:
-        _check_still_so(root, since, [f for f in live.values() if not f.order_key.startswith(facts["ingest_id"])])
+        own = re.compile(rf".*/{facts['ingest_id']}-\d+\.parquet")  # and not what was compacted in their place
+        _check_still_so(root, since, [file for file in live.values() if not own.fullmatch(file.relative)])
     now = int(time.time() * 1000)
     actions: list[AddAction | RemoveAction] = []
     for file in added:

@@ -58,6 +58,6 @@ def _read_object(path: str) -> str | None:
     try:
         return objects.read_text(path)
     except FileNotFoundError as error:
-        if "bucket" in str(error):
+        if error.strerror == objects.NO_BUCKET:
             raise
         return None

@@ -20,6 +20,7 @@ from analytics.places import Place
 
 SOURCE_BLOCK = 8 << 20  # bytes asked for at once of a source that is read from its beginning
 PARQUET_BLOCK = 1 << 20
+NO_BUCKET = "there is no such bucket"
 _MIB = 1 << 20
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PACKAGES = {"s3": "pip install 'runlake[s3]'", "gs": "pip install gcsfs", "az": "pip install adlfs"}
@@ -185,7 +186,7 @@ def names_in(root: Place) -> list[str]:
         try:
             names = fs_of(path).ls(path, detail=False)
         except FileNotFoundError as error:
-            if "bucket" in str(error).lower():
+            if _has_no_bucket(error):
                 raise
             return []
     return sorted({name.rstrip("/").rsplit("/", 1)[-1] for name in names})
@@ -205,7 +206,7 @@ def info_of(path: str) -> dict[str, Any] | None:
         try:
             info: dict[str, Any] = fs_of(path).info(path)
         except FileNotFoundError as error:
-            if "bucket" in str(error).lower():
+            if _has_no_bucket(error):
                 raise
             return None
     return info if info.get("type") == "file" else None
@@ -240,13 +241,20 @@ def delete(root: Place, relatives: list[str]) -> None:
             fs_of(root).rm([f"{root}/{relative}" for relative in relatives])
 
 
+def _has_no_bucket(error: OSError) -> bool:
+    """True: not only the object is missing."""
+    said = getattr(error.__cause__, "response", None) or {}
+    code = said.get("Error", {}).get("Code")
+    return code == "NoSuchBucket" or error.strerror == NO_BUCKET or "bucket does not exist" in str(error)
+
+
 @contextmanager
 def as_os_errors(path: str) -> Iterator[None]:
     """What a store's libraries raise becomes an OSError with a number, words a person reads, and the path."""
     try:
         yield
     except FileNotFoundError as error:
-        words = "there is no such bucket" if "bucket" in str(error).lower() else "there is no such object"
+        words = NO_BUCKET if _has_no_bucket(error) else "there is no such object"
         raise FileNotFoundError(errno.ENOENT, words, path) from error
     except (KeyboardInterrupt, SystemExit, UsageError, FileExistsError):
         raise
@@ -283,7 +291,7 @@ def delta_words(error: Exception) -> OSError | None:
     if (code and code[1] in _DENIED) or (status and status[1] in _DENIED):
         return PermissionError(errno.EACCES, f"access is denied ({words})")
     if code and code[1] == "NoSuchBucket":
-        return FileNotFoundError(errno.ENOENT, "there is no such bucket")
+        return FileNotFoundError(errno.ENOENT, NO_BUCKET)
     if "error sending request" in text or "timed out" in text:
         return OSError(errno.ETIMEDOUT, f"the store does not answer ({lines[-1]})")
     return OSError(errno.EIO, f"the store failed the request ({words})")

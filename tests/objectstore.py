@@ -195,7 +195,7 @@ def new_bucket(store: ObjectStore) -> Bucket:
 
     forget_connections()
     store.fail()
-    name = f"lakes-{os.getpid()}-{next(_numbers)}"
+    name = f"bucket-{os.getpid()}-{next(_numbers)}"
     client = boto3.client("s3", region_name="us-east-1")
     client.create_bucket(Bucket=name)
     store.forget()
