@@ -71,9 +71,7 @@ def delta_options(root: Place) -> dict[str, str]:
     """
     if not str(root).startswith("s3://"):
         return {}  # the Delta library finds what it needs in the environment
-    import botocore.session  # noqa: PLC0415 (an extra)
-
-    session = botocore.session.get_session()
+    session = _session(os.environ.get("AWS_PROFILE"))
     options = {"aws_conditional_put": "etag"}
     held = session.get_credentials()
     if held is not None:
@@ -88,6 +86,14 @@ def delta_options(root: Place) -> dict[str, str]:
         if endpoint.startswith("http://"):  # whoever names such an endpoint means it
             options["aws_allow_http"] = "true"
     return options
+
+
+@cache
+def _session(profile: str | None) -> Any:
+    """What finds credentials, and new ones when they end. Made once: it takes 40 ms."""
+    import botocore.session  # noqa: PLC0415 (an extra)
+
+    return botocore.session.Session(profile=profile)
 
 
 def _endpoint(session: Any) -> str | None:

@@ -209,6 +209,7 @@ def forget_connections() -> None:
     from analytics import objects
 
     objects.filesystem.cache_clear()
+    objects._session.cache_clear()
     s3fs.S3FileSystem.clear_instance_cache()
 
 

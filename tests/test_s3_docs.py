@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
 from conftest import CORPUS, ROOT
+
+from analytics.cli import run
+from analytics.places import HOST_VARIABLE
 
 TEXT = (ROOT / "docs" / "object-storage.md").read_text()
 
@@ -19,28 +18,31 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.slow
-def test_its_commands_run_in_order(bucket, tmp_path):
+def test_its_commands_run_in_order(bucket, tmp_path, monkeypatch, capsys):
     bucket.client.create_bucket(Bucket="example-bucket")
     for key in ("transcripts/a.jsonl", "transcripts/north/2026-11-02.jsonl.gz"):
         data = next((CORPUS / "metaharness").rglob("*.jsonl")).read_bytes()
         bucket.client.put_object(Bucket="example-bucket", Key=key, Body=data)
     shutil.copytree(CORPUS / "metaharness", tmp_path / "data" / "corpus" / "metaharness")
-    lines = [line for block in blocks("sh") for line in block.splitlines() if not line.startswith("pip ")]
-    assert len(lines) > 10
-    bin_folder = str(Path(sys.executable).parent)
-    environment = bucket.environ(PATH=bin_folder + os.pathsep + os.environ["PATH"])
-    done = subprocess.run(
-        ["bash", "-euxo", "pipefail", "-c", "\n".join(lines)], cwd=tmp_path, env=environment, capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    python = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks("python"))], cwd=tmp_path, text=True, capture_output=True,
-        env=environment | {"AWS_ALLOW_HTTP": "true"},
-    )  # fmt: skip
-    assert python.returncode == 0, python.stderr
-    assert "metaharness" in python.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(HOST_VARIABLE, raising=False)
+    ran = 0
+    for line in "".join(blocks("sh")).splitlines():
+        words = shlex.split(line)
+        if words[0] == "export":
+            monkeypatch.setenv(*words[1].split("=", 1))
+        elif words[0] == "runlake":
+            assert run(words[1:]) == 0, line
+            ran += 1
+        else:
+            assert words[0] == "pip", line
+    assert ran > 8
+    told = capsys.readouterr().out.split()
+    assert "north" in told
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    for block in blocks("python"):
+        exec(block, {})
+    assert "metaharness" in capsys.readouterr().out
 
 
 def test_what_it_says_of_errors_is_what_errors_say():
