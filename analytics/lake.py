@@ -133,10 +133,11 @@ class Store:
         Costs two small reads where they fit. Leaves everything as it is where somebody is writing, or we may not, or
         cannot (a full disk): the version can be read all the same.
         """
+        if is_remote(self.root):  # just read, by whoever has it
+            self._publish()
+            return self
         store = self.latest()
-        if is_remote(self.root):
-            store._publish()  # noqa: SLF001
-        elif store._stale_texts() and os.access(self.root, os.W_OK):  # noqa: SLF001
+        if store._stale_texts() and os.access(self.root, os.W_OK):  # noqa: SLF001
             with (
                 suppress(CannotWrite),
                 lakefiles.lock(self.root, wait=False, shared=self.settings.shared) as is_ours,
@@ -255,6 +256,8 @@ def _checked_path(path: str | os.PathLike[str]) -> Place:
     escape = re.search(r"%[0-9A-Fa-f]{2}", str(root))
     if escape:
         raise LakeError.bad_path(root, f"Delta reads {escape[0]!r} in a path as an escaped character")
+    if is_remote(root) and re.search(r"[*?\[]", str(root)):
+        raise LakeError.bad_path(root, "fsspec reads `*`, `?` and `[` in a path as a pattern")
     if any(part.startswith(("record=", "wire=")) for part in str(root).split("/")):
         raise LakeError.bad_path(root, "a folder above it is named like one of the lake's partitions")
     return root

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from typing import Any, cast
 
 from analytics.errors import StoreError, UsageError
@@ -22,6 +23,7 @@ SOURCE_BLOCK = 8 << 20  # bytes asked for at once of a source that is read from 
 PARQUET_BLOCK = 1 << 20
 NO_BUCKET = "there is no such bucket"
 _MIB = 1 << 20
+_AT_ONCE = 500  # small objects that are asked for together
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PACKAGES = {"s3": "pip install 'runlake[s3]'", "gs": "pip install gcsfs", "az": "pip install adlfs"}
 _DENIED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "403", "401")
@@ -222,6 +224,15 @@ def read_text(path: str) -> str:
     """A small object. Raises FileNotFoundError where there is none, OSError for what else goes wrong."""
     with as_os_errors(path):
         return cast("bytes", fs_of(path).cat_file(path, max_concurrency=1)).decode()  # else s3fs asks for its size
+
+
+def texts(paths: list[str]) -> Iterator[str]:
+    """Small objects in their order, many at once. Raises OSError."""
+    rest = iter(paths)
+    while some := list(islice(rest, _AT_ONCE)):
+        with as_os_errors(some[0]):
+            held: dict[str, bytes] = fs_of(some[0]).cat(some, max_concurrency=1)
+        yield from (held[path.split("://", 1)[1]].decode() for path in some)
 
 
 def write_text(path: str, text: str) -> None:

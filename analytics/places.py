@@ -72,6 +72,17 @@ def names_in(root: Place) -> list[str]:
     return [entry.name for entry in os.scandir(root)] if root.is_dir() else []
 
 
+def texts(paths: Sequence[Place]) -> Iterator[str]:
+    """Small files in their order; from an object store many at once. Raises OSError."""
+    if paths and is_remote(paths[0]):
+        from analytics import objects  # noqa: PLC0415 (the same)
+
+        yield from objects.texts([str(path) for path in paths])
+        return
+    for path in paths:
+        yield path.read_text(encoding="utf-8")
+
+
 def storage_options(root: Place) -> dict[str, str] | None:
     """What the Delta library must be told to reach the lake; None for a local one."""
     if not is_remote(root):

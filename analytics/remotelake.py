@@ -7,10 +7,8 @@ looks like what a killed writer left; only age tells them apart.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from analytics import objects, vacuum
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from analytics.lake import Store
 
 ORPHAN_SECONDS = 24 * 3600.0  # a batch of an ingest is read and committed in minutes
-_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +95,10 @@ def _named_by_log(root: Place) -> dict[str, float]:
     """Every data file that any version in the log names, with the time (ms) it was last added or removed."""
     named: dict[str, float] = {}
     paths = sorted(objects.listed(f"{root}/_delta_log"))
-    for text in _texts([path for path in paths if path.endswith(".json")]):
+    for text in objects.texts([path for path in paths if path.endswith(".json")]):
         vacuum.note_commit(named, text.splitlines())
     for path in paths:
         if ".checkpoint" in path and path.endswith(".parquet"):
             with parquet_file(root / path[len(str(root)) + 1 :]) as reader:
                 vacuum.note_checkpoint(named, reader)
     return named
-
-
-def _texts(paths: list[str]) -> Iterator[str]:
-    """Small objects, many at once."""
-    rest = iter(paths)
-    while some := list(islice(rest, _AT_ONCE)):
-        with objects.as_os_errors(some[0]):
-            held: dict[str, bytes] = objects.fs_of(some[0]).cat(some)
-        yield from (held[name].decode() for name in sorted(held))
