@@ -14,7 +14,7 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.discover import Discovery, Problem, discover
+from analytics.discover import Discovery, discover
 from analytics.errors import Overtaken, UsageError
 from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
@@ -105,23 +105,9 @@ def ingest(
                 break
             so_far.wait(store.root)
             discovery = discover(given)  # as above
-        _close(report, discovery, todo, store, so_far)
+        report.close(discovery, todo, store.version, read_now=so_far.paths)
     report.seconds = time.monotonic() - started
     return report
-
-
-def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store, so_far: SoFar) -> None:
-    report.version = store.version
-    report.files_unchanged = sum(found.path not in so_far.paths for found in (*todo.unchanged, *todo.touched))
-    report.files_gone = len(todo.gone)
-    report.files_ignored = discovery.ignored
-    for problem in discovery.problems:
-        _note(report, problem)
-
-
-def _note(report: IngestReport, problem: Problem) -> None:
-    into = report.problems if problem.is_error else report.skipped
-    into.append((problem.path, problem.reason))
 
 
 class _Run:

@@ -54,11 +54,11 @@ class Store:
 
     def files(self, record: Record, wire: str | None = None) -> list[str]:
         """Absolute paths of this version's files of one record kind, in the order the rows came in. Never empty."""
-        return [f"{self.root}/{f.relative}" for f in self.all_files if _is_of(f, record, wire)]
+        return [places.below(self.root, f.relative) for f in self.all_files if _is_of(f, record, wire)]
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each file of this version, by its whole path."""
-        return {f"{self.root}/{file.relative}": file.size_bytes for file in self.all_files}
+        return {places.below(self.root, file.relative): file.size_bytes for file in self.all_files}
 
     def extent(self, *records: Record) -> tuple[int, int]:
         """Rows and bytes of this version's files of some record kinds."""
@@ -268,7 +268,7 @@ def _has_version(root: Place) -> bool:
     if is_remote(root):
         from analytics import objects  # noqa: PLC0415 (local lakes need none of it)
 
-        return objects.info_of(f"{root}/_delta_log/{0:020d}.json") is not None
+        return objects.info_of(places.below(root, f"_delta_log/{0:020d}.json")) is not None
     return (root / "_delta_log" / f"{0:020d}.json").exists()
 
 

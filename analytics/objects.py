@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, cast
 
 from analytics.errors import StoreError, UsageError
-from analytics.places import Place
+from analytics.places import Place, below
 
 SOURCE_BLOCK = 8 << 20  # bytes asked for at once of a source that is read from its beginning
 PARQUET_BLOCK = 1 << 20
@@ -255,7 +255,7 @@ def delete(root: Place, relatives: list[str]) -> None:
     """Deletes objects below a prefix; one that is not there is no error."""
     if relatives:
         with as_os_errors(str(root)):
-            fs_of(root).rm([f"{root}/{relative}" for relative in relatives])
+            fs_of(root).rm([below(root, relative) for relative in relatives])
 
 
 def _has_no_bucket(error: OSError) -> bool:

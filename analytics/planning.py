@@ -8,7 +8,6 @@ out of the lake must not be the only place of what a copy of it still holds; suc
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from analytics import wires
-from analytics.discover import Discovery, Found, display, inode_of
+from analytics.discover import Discovery, Found, display, found_at
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
 from analytics.places import is_remote
 
@@ -210,7 +209,7 @@ class _Planner:
                 self.fresh.append((self.here[source], source, row))
             elif source not in self.here:
                 path = path_on_disk(row)
-                found = _found(path) if path is not None else None
+                found = found_at(path) if path is not None else None
                 if found is not None and found.size == row["size_bytes"]:
                     self.fresh.append((found, source, row))
 
@@ -342,15 +341,3 @@ def _may_have_moved(row: Row, here: Mapping[str, Found], host: str) -> bool:
 def _is_continued_by(row: Row, found: Found, prior: Row | None) -> bool:
     is_known = prior is not None and prior["copy_of"] == row["source_id"]
     return (is_known or row["inode"] == found.inode) and found.size > row["size_bytes"] and _begins_with(found, row)
-
-
-def _found(path: str) -> Found | None:
-    if is_remote(path):
-        from analytics.objectsources import found_at  # noqa: PLC0415 (what stands in folders needs none of it)
-
-        return found_at(path)
-    try:
-        info = os.stat(path)
-    except OSError:
-        return None
-    return Found(path, info.st_size, info.st_mtime_ns, inode_of(info)) if stat.S_ISREG(info.st_mode) else None

@@ -15,7 +15,7 @@ from analytics import objects, vacuum
 from analytics.errors import LakeError
 from analytics.lakefiles import runlake_version
 from analytics.lakesettings import NAME, Settings
-from analytics.places import Place, parquet_file
+from analytics.places import Place, below, parquet_file
 from analytics.schema import RECORDS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def data_files(root: Place) -> dict[str, DataFile]:
     """Every data file below the lake, committed or not, by its path inside the lake: a request for each thousand."""
     found = {}
     for record in RECORDS:
-        for path, info in objects.listed(f"{root}/record={record}").items():
+        for path, info in objects.listed(below(root, f"record={record}")).items():
             if path.endswith(".parquet"):
-                found[path[len(str(root)) + 1 :]] = DataFile(info["size"], modified(info))
+                found[path.removeprefix(below(root, ""))] = DataFile(info["size"], modified(info))
     return found
 
 
@@ -53,7 +53,7 @@ def modified(info: dict[str, Any]) -> float:
 def create(root: Place) -> None:
     """The settings and the first version of a lake. Of several who create at once one makes it, the others find it."""
     settings = Settings(SCHEMA_VERSION, runlake_version())
-    path = f"{root}/{NAME}"
+    path = below(root, NAME)
     objects.write_new(path, settings.text)
     if objects.write_new(path, settings.text):
         raise LakeError.no_conditional_put(str(root))
@@ -62,7 +62,7 @@ def create(root: Place) -> None:
     try:
         commits.create(root)
     except LakeError:
-        if objects.info_of(f"{root}/_delta_log/{0:020d}.json") is None:
+        if objects.info_of(below(root, f"_delta_log/{0:020d}.json")) is None:
             raise
 
 
@@ -94,11 +94,11 @@ def vacuum_replaced(store: Store, retention_hours: float) -> list[str]:
 def _named_by_log(root: Place) -> dict[str, float]:
     """Every data file that any version in the log names, with the time (ms) it was last added or removed."""
     named: dict[str, float] = {}
-    paths = sorted(objects.listed(f"{root}/_delta_log"))
+    paths = sorted(objects.listed(below(root, "_delta_log")))
     for text in objects.texts([path for path in paths if path.endswith(".json")]):
         vacuum.note_commit(named, text.splitlines())
     for path in paths:
         if ".checkpoint" in path and path.endswith(".parquet"):
-            with parquet_file(root / path[len(str(root)) + 1 :]) as reader:
+            with parquet_file(root / path.removeprefix(below(root, ""))) as reader:
                 vacuum.note_checkpoint(named, reader)
     return named

@@ -158,7 +158,7 @@ class Bucket:
             if path.is_file():
                 self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
 
-    def keys(self, prefix: str = "") -> list[str]:
+    def listing(self, prefix: str = "") -> list[str]:
         """The objects below a prefix."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
         return [one["Key"] for page in pages for one in page.get("Contents", ())]

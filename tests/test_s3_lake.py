@@ -6,11 +6,12 @@ import json
 
 import pytest
 from conftest import CORPUS
+from objectstore import Fault
 
 from analytics import open_lake
 from analytics.api import report_list
 from analytics.cli import run
-from analytics.errors import LakeError, RunlakeError, UsageError
+from analytics.errors import LakeError, RunlakeError, StoreError, UsageError
 from analytics.lake import Store
 from analytics.lakefiles import runlake_version
 
@@ -118,10 +119,10 @@ def test_orphans_are_deleted_only_when_they_are_old(bucket, monkeypatch):
     left = "record=event/wire=codex-exec/20260101T000000000000Z-abcdef-00001.parquet"
     bucket.put(f"lake/{left}", b"left by a writer that was killed")
     assert lake.store.vacuum_orphans() == []  # it may be at work on another host
-    assert f"lake/{left}" in bucket.keys("lake")
+    assert f"lake/{left}" in bucket.listing("lake")
     monkeypatch.setattr(remotelake, "ORPHAN_SECONDS", -5.0)
     assert lake.store.vacuum_orphans() == [left]
-    assert f"lake/{left}" not in bucket.keys("lake")
+    assert f"lake/{left}" not in bucket.listing("lake")
     Store.open(bucket.url("lake"))  # all that is committed is still there
 
 
@@ -216,3 +217,32 @@ def test_a_place_that_holds_something_else_is_no_lake(bucket):
         open_lake("http://127.0.0.1/lake")
     with pytest.raises(UsageError, match="names no bucket"):
         open_lake("s3:///lake")
+
+
+def test_a_whole_bucket_may_be_a_lake(bucket):
+    lake = open_lake(bucket.url(), create=True)
+    lake.ingest(CORPUS / "claude-stream")
+    assert {key.split("/")[0] for key in bucket.listing()} == {
+        "_delta_log", "open.sql", "record=event", "record=refusal", "record=source", "runlake.json", "views.sql",
+    }  # fmt: skip
+    assert [name for name, rows in open_lake(bucket.url()).check().items() if rows.fetchall()] == []
+    assert lake.store.vacuum_orphans() == []
+    with pytest.raises(LakeError, match="as a pattern"):
+        open_lake(bucket.url("la*ke"))
+
+
+def test_a_pool_reads_objects_and_writes_objects(bucket, monkeypatch):
+    monkeypatch.setattr("analytics.ingest.SMALL_BYTES", 0)
+    monkeypatch.setattr("analytics.ingest.TASK_FILES", 4)
+    bucket.upload(CORPUS / "metaharness", "in")
+    lake = open_lake(bucket.url("lake"), create=True)
+    report = lake.ingest(bucket.url("in"), jobs=2)
+    alone = open_lake(bucket.url("alone"), create=True)
+    assert report.events == alone.ingest(bucket.url("in"), jobs=1).events > 0
+    columns = "SELECT * EXCLUDE (position) FROM events ORDER BY ALL"
+    assert lake.sql(columns).fetchall() == alone.sql(columns).fetchall()
+    bucket.put("in/more.jsonl", (CORPUS / "truth.json").read_bytes())
+    bucket.upload(CORPUS / "codex-exec", "in")
+    bucket.store.fail(Fault(r"PUT .*record=event", status="403 Forbidden", code="AccessDenied"))
+    with pytest.raises(StoreError, match=r"Could not write to s3://\S+: access is denied \(made to fail\)"):
+        lake.ingest(bucket.url("in"), jobs=2)

@@ -155,7 +155,7 @@ def test_what_is_overtaken_each_time_ends_in_a_sentence(bucket, monkeypatch):
     monkeypatch.setattr("analytics.retrying._LONGEST_SECONDS", 0.0)
     with pytest.raises(LakeError, match=r"Other writers read the same sources .* 10 times"):
         lake.ingest(bucket.put("in/a.jsonl", streams(1)[0]))
-    assert [key for key in bucket.keys("lake/record=event") if "none" not in key] == []  # nothing is left behind
+    assert [key for key in bucket.listing("lake/record=event") if "none" not in key] == []  # nothing is left behind
 
 
 def test_two_who_make_a_lake_at_once_make_one(bucket, monkeypatch):
@@ -196,7 +196,7 @@ def test_requests_that_two_hosts_have_seen_are_counted_once(bucket, tmp_path, mo
 def test_a_killed_writer_leaves_nothing_that_is_seen(bucket):
     bucket.upload(CORPUS / "metaharness", "in")
     lake = bucket.url("lake")
-    ingest(lake, [bucket.url(bucket.keys("in")[0])])
+    ingest(lake, [bucket.url(bucket.listing("in")[0])])
     before = open_lake(lake)
     seen = before.sql("FROM events ORDER BY ALL").fetchall()
     bucket.store.fail(Fault(r"PUT .*_delta_log/0+2\.json", delay=600.0))  # the commit never arrives
@@ -211,6 +211,6 @@ def test_a_killed_writer_leaves_nothing_that_is_seen(bucket):
     now = open_lake(lake)
     assert (now.version, now.sql("FROM events ORDER BY ALL").fetchall()) == (before.version, seen)
     live = {file.relative for file in now.store.all_files}
-    assert any(key.removeprefix("lake/") not in live for key in bucket.keys("lake/record=event"))  # what it left
+    assert any(key.removeprefix("lake/") not in live for key in bucket.listing("lake/record=event"))  # what it left
     assert ingest(lake, [bucket.url("in")]).version == 2
     assert same_as_alone(open_lake(lake), bucket)
