@@ -51,12 +51,14 @@ def ingest(
     max_document_bytes: int = MAX_DOCUMENT_BYTES,
     max_ratio: int = MAX_RATIO,
     shared: bool = False,
+    host: str | None = None,
     progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
 ) -> IngestReport:
     """Read what is new under `paths` into the lake. Raises UsageError on a wrong call, RunlakeError if a commit fails.
 
     A source that cannot be read, a refused line or a skipped file is no failure: it is in the report and in the lake.
+    `host`: what this machine is called in the lake; else RUNLAKE_HOST, else its node name.
     """
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
@@ -87,7 +89,7 @@ def ingest(
         while True:
             if alone or so_far.is_begun:
                 store = store.latest()
-            ledger = Ledger.load(store)
+            ledger = Ledger.load(store, host=host)
             todo = so_far.rest_of(plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again))
             if todo.is_empty:
                 store = store.refresh()

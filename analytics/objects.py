@@ -200,11 +200,15 @@ def names_in(root: Place) -> list[str]:
     return sorted({name.rstrip("/").rsplit("/", 1)[-1] for name in names})
 
 
-def listed(path: str) -> dict[str, dict[str, Any]]:
-    """Every object below a prefix, by its whole path, with `size` and what the store says of it. Raises OSError."""
+def listed(path: str, *, prefix: str = "") -> dict[str, dict[str, Any]]:
+    """Every object below a path, by its whole path, with `size` and what the store says of it. Raises OSError.
+
+    `prefix`: only those whose path goes on so.
+    """
     fs, scheme = fs_of(path), path.split("://", 1)[0]
+    narrowed = {"prefix": prefix} if prefix else {}
     with as_os_errors(path):
-        found = fs.find(path.split("://", 1)[1].rstrip("/") + "/", detail=True)
+        found = fs.find(path.split("://", 1)[1].rstrip("/") + "/", detail=True, **narrowed)
     return {f"{scheme}://{name}": info for name, info in found.items() if info.get("type") == "file"}
 
 

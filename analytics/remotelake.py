@@ -16,7 +16,7 @@ from analytics.errors import LakeError
 from analytics.lakefiles import runlake_version
 from analytics.lakesettings import NAME, Settings
 from analytics.places import Place, below, parquet_file
-from analytics.schema import RECORDS, SCHEMA_VERSION
+from analytics.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from analytics.lake import Store
@@ -34,12 +34,9 @@ class DataFile:
 
 def data_files(root: Place) -> dict[str, DataFile]:
     """Every data file below the lake, committed or not, by its path inside the lake: a request for each thousand."""
-    found = {}
-    for record in RECORDS:
-        for path, info in objects.listed(below(root, f"record={record}")).items():
-            if path.endswith(".parquet"):
-                found[path.removeprefix(below(root, ""))] = DataFile(info["size"], modified(info))
-    return found
+    listed = objects.listed(str(root), prefix="record=")
+    cut = len(below(root, ""))
+    return {p[cut:]: DataFile(info["size"], modified(info)) for p, info in listed.items() if p.endswith(".parquet")}
 
 
 def modified(info: dict[str, Any]) -> float:

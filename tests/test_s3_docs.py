@@ -9,7 +9,6 @@ import shutil
 from conftest import CORPUS, ROOT
 
 from analytics.cli import run
-from analytics.places import HOST_VARIABLE
 
 TEXT = (ROOT / "docs" / "object-storage.md").read_text()
 
@@ -25,7 +24,6 @@ def test_its_commands_run_in_order(bucket, tmp_path, monkeypatch, capsys):
         bucket.client.put_object(Bucket="example-bucket", Key=key, Body=data)
     shutil.copytree(CORPUS / "metaharness", tmp_path / "data" / "corpus" / "metaharness")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(HOST_VARIABLE, raising=False)
     ran = 0
     for line in "".join(blocks("sh")).splitlines():
         words = shlex.split(line)

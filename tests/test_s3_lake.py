@@ -231,6 +231,7 @@ def test_a_whole_bucket_may_be_a_lake(bucket):
         open_lake(bucket.url("la*ke"))
 
 
+@pytest.mark.long
 def test_a_pool_reads_objects_and_writes_objects(bucket, monkeypatch):
     monkeypatch.setattr("analytics.ingest.SMALL_BYTES", 0)
     monkeypatch.setattr("analytics.ingest.TASK_FILES", 4)

@@ -26,7 +26,7 @@ from analytics.commands.options import (
     say,
 )
 from analytics.errors import UsageError
-from analytics.places import HOST_VARIABLE, absolute, is_remote
+from analytics.places import absolute, is_remote
 
 if TYPE_CHECKING:
     from analytics.api import Lake
@@ -114,13 +114,11 @@ def ingest(
         raise UsageError.no_source(paths)
     given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
     limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if host is not None:
-        os.environ[HOST_VARIABLE] = host
     signal.signal(signal.SIGTERM, _terminated)
     with Bar() as progress:
         done = run(
-            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, progress=progress,
-            **limits,
+            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, host=host,
+            progress=progress, **limits,
         )  # fmt: skip
     _tell(done)
     output = Output(format_, out, formulas)
