@@ -126,6 +126,25 @@ class Lake:
             raise UsageError.unknown_name("relation", name, list(known))
         return self._open().relation(_ordered(known[name], where), _filters(wire, run, since, until))
 
+    def cost(
+        self, by: str | Sequence[str] = "model", *, prices: str | os.PathLike[str] | None = None,
+        since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None,
+        where: str | None = None,
+    ) -> duckdb.DuckDBPyRelation:  # fmt: skip
+        """What runs cost by list price (priced_cost_usd), beside what their vendor says (vendor_cost_usd).
+
+        `by`: all, model, run, day, wire, adapter, task, variant, directory, reason, or several of them. `prices`: a
+        CSV file whose lines stand before genai-prices (the extra `runlake[cost]`).
+        """
+        from analytics.cost import costs, price_list  # noqa: PLC0415 (not for readers of relations)
+
+        found = costs(self, by, price_list(prices), since=since, until=until, wire=wire, run=run)
+        return self.over(found.table, where)
+
+    def over(self, rows: Any, where: str | None) -> duckdb.DuckDBPyRelation:
+        """The rows of an Arrow table that meet a condition on its columns."""
+        return self._open().over(rows, where)
+
     def left_out(
         self, *, since: When | None = None, until: When | None = None, wire: str | None = None, run: str | None = None
     ) -> str | None:

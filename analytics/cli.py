@@ -17,9 +17,12 @@ import typer
 
 from analytics.commands import about, asking, filling, options
 from analytics.commands.compare import compare
+from analytics.commands.cost import cost
+from analytics.commands.exporting import export
 from analytics.commands.show import show
 from analytics.commands.status import status
 from analytics.errors import RunlakeError
+from analytics.withoutpandas import hide_pandas
 
 GRACE_SECONDS = 2.0
 app = typer.Typer(
@@ -33,8 +36,8 @@ app = typer.Typer(
 )
 
 for command in (
-    filling.ingest, asking.report, asking.reports, asking.sql, asking.runs, show, compare, asking.refused, status,
-    filling.check, about.wires, about.schema, filling.history, filling.compact, asking.export, about.version,
+    filling.ingest, asking.report, asking.reports, asking.sql, asking.runs, show, compare, cost, asking.refused, status,
+    filling.check, about.wires, about.schema, filling.history, filling.compact, export, about.version,
 ):  # fmt: skip
     app.command()(command)
 
@@ -116,6 +119,7 @@ def main() -> None:
     if sys.stdout is None:
         print("Error: stdout is closed. Give it a place to write to, such as /dev/null.", file=sys.stderr)  # noqa: T201
         sys.exit(1)
+    hide_pandas()
     if not {"ingest", "compact"} & set(sys.argv[1:]):  # what only reads has nothing to bring to an end
         _leave_on_interrupt()
     sys.exit(run(sys.argv[1:]))

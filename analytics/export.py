@@ -98,7 +98,7 @@ def write(
         return _parquet(reader(rows), to)
     made = rows_of(rows, are_few=are_few)
     if options.format == "json":
-        return _json(made, to)
+        return json_rows(made, to)
     if options.format == "jsonl":
         return _jsonl(made, to)
     if options.format == "csv":
@@ -149,7 +149,8 @@ def _inert_json(text: bytes) -> bytes:
     return _JSON_CONTROLS.sub(lambda hit: b"\\u%04x" % ord(hit[0].decode()), text)
 
 
-def _json(rows: Rows, to: IO[bytes]) -> int:
+def json_rows(rows: Rows, to: IO[bytes]) -> int:
+    """An array of objects, one a line; the number of rows."""
     count = 0
     to.write(b"[")
     for objects in _objects(rows):
@@ -236,12 +237,17 @@ def _csv_cell(value: Any, *, escape: bool) -> str:
     if not isinstance(value, str | list | dict):
         return text
     if escape:
-        text = _CSV_CONTROLS.sub(_spelled, text)
+        text = spell_controls(text)
         if text.startswith(FORMULA_STARTS):
             text = f"'{text}"
     if not text or _CSV_QUOTED.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def spell_controls(text: str) -> str:
+    """The text with the controls and turns of direction that spreadsheets and terminals act on spelled out."""
+    return _CSV_CONTROLS.sub(_spelled, text)
 
 
 def _spelled(hit: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -45,6 +46,7 @@ class FactFiles:
         self._root, self._is_shared = store.root, store.settings.shared
         self.folder = store.root / FACTS_FOLDER / key_of(store)
         self._mark = f"{os.getpid()}.{os.urandom(3).hex()}"
+        self._one_at_a_time = threading.Lock()
         self._connect = connect
         self._engine: duckdb.DuckDBPyConnection | None = None
         self._may_write = os.access(self._root, os.W_OK)
@@ -117,7 +119,9 @@ class FactFiles:
 
     def _write(self, name: str, query: str, engine: duckdb.DuckDBPyConnection) -> None:
         try:
-            self._put(name, query, engine)
+            with self._one_at_a_time:  # threads of a session write beside under the same name
+                if not self._path(name).exists():
+                    self._put(name, query, engine)
         except (OSError, duckdb.IOException):  # a full disk, a lake that went read-only: the query computes it
             self._may_write = False
 
@@ -125,8 +129,9 @@ class FactFiles:
         if not self.folder.exists():
             vacuum_facts(self._root)
             self.folder.mkdir(mode=0o777 if self._is_shared else 0o700, parents=True, exist_ok=True)
-            if not self._is_shared:
+            if not self._is_shared:  # whatever the umask takes away
                 self.folder.parent.chmod(0o700)
+                self.folder.chmod(0o700)
         beside = self._beside(name)
         try:
             engine.execute(f"COPY (\n{query}\n) TO {sqlfiles.quoted(str(beside))} (FORMAT parquet, COMPRESSION zstd)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -160,7 +160,9 @@ def formatter(name: str, kind: Kind) -> Callable[[Any], str]:
 
 
 @dataclass(slots=True)
-class _Column:
+class Column:
+    """A column as people see it. `cell` gives the text of it in a row."""
+
     name: str
     index: int
     show: Callable[[Any], str]
@@ -173,6 +175,7 @@ class _Column:
     width: int = 0
 
     def cell(self, row: Sequence[Any]) -> str:
+        """The value in a row of plain values, marked as its companion says."""
         value = row[self.index]
         if value is None:
             return UNKNOWN
@@ -182,21 +185,27 @@ class _Column:
         return f"{text} open so far" if self.as_open else f"≥ {text}"
 
 
-def _columns(fields: Sequence[Field]) -> list[_Column]:
-    """The shown columns, each with its companion; companions themselves are left out."""
-    place = {field.name: index for index, field in enumerate(fields)}
+def companions_of(names: Collection[str]) -> dict[str, Companion]:
+    """The columns among the names that have a companion among them, and which."""
     tied: dict[str, Companion] = {}
-    for name in place:
+    for name in names:
         flag = name + LOWER_BOUND_SUFFIX
-        if flag in place:
+        if flag in names:
             tied[name] = Companion(flag, marks=True, as_="lower bound", columns=(name,))
     for companion in COMPANIONS:
-        if companion.flag in place:
+        if companion.flag in names:
             for name in companion.columns:
-                if name in place:
+                if name in names:
                     tied.setdefault(name, companion)
+    return tied
+
+
+def shown_columns(fields: Sequence[Field]) -> list[Column]:
+    """The shown columns, each with its companion; companions themselves are left out."""
+    place = {field.name: index for index, field in enumerate(fields)}
+    tied = companions_of(place)
     hidden = {companion.flag for companion in tied.values()}
-    shown: list[_Column] = []
+    shown: list[Column] = []
     for index, field in enumerate(fields):
         if field.name in hidden:
             continue
@@ -204,7 +213,7 @@ def _columns(fields: Sequence[Field]) -> list[_Column]:
         name = visible(field.name)
         fixed = field.kind != "text"
         show = formatter(field.name, field.kind)
-        column = _Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
+        column = Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
         if field.name in tied:
             companion = tied[field.name]
             column.flag, column.marks = place[companion.flag], companion.marks
@@ -225,10 +234,10 @@ def _wrapped(name: str, width: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _fit(columns: list[_Column], natural: list[int], width: int) -> tuple[list[_Column], list[str]]:
+def _fit(columns: list[Column], natural: list[int], width: int) -> tuple[list[Column], list[str]]:
     """The columns that fit, narrowed: first column names wrap, then long text is cut, then the last columns go."""
 
-    def total(some: Sequence[_Column]) -> int:
+    def total(some: Sequence[Column]) -> int:
         return sum(column.width for column in some) + len(GAP) * (len(some) - 1)
 
     for column, size in zip(columns, natural, strict=True):
@@ -260,7 +269,7 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
 
 
-def _pad(text: str, column: _Column, *, last: bool) -> str:
+def _pad(text: str, column: Column, *, last: bool) -> str:
     if column.may_be_cut:
         text = cut(text, column.width)
     if column.is_left:
@@ -280,7 +289,7 @@ def table(
 
     Widths come from the first rows, so that a long result streams. `note` is told of columns that did not fit.
     """
-    columns = _columns(fields)
+    columns = shown_columns(fields)
     stream = iter(rows)
     first = [[column.cell(row) for column in columns] for row in islice(stream, WIDTHS_FROM_ROWS)]
     natural = [max((cell_len(cells[i]) for cells in first), default=0) for i in range(len(columns))]

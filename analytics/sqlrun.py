@@ -137,6 +137,16 @@ class Session:
             raise explain(error) from error
         return self._root.sql("SELECT 1 AS done WHERE false") if made is None else made
 
+    def over(self, table: Any, where: str | None) -> duckdb.DuckDBPyRelation:
+        """The rows of an Arrow table that meet a user's condition on its columns."""
+        cursor = self._root.cursor()
+        cursor.register("these_rows", table)
+        sql = "FROM these_rows" if where is None else f"FROM these_rows\nWHERE (\n{as_text(where)}\n)"
+        try:
+            return cursor.sql(only_reads(sql, self._root) if self.sandboxed else sql)
+        except duckdb.Error as error:
+            raise explain(error) from error
+
     def _with_views(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
         """The query with all it needs before it; nothing is computed yet."""
         cursor, needed = self._cursor(filters), closure(words)

@@ -1,11 +1,10 @@
-"""CPU of `runlake ingest` beside DuckDB's one-line COPY, on the same files, measured in one run.
+"""CPU of `runlake ingest` beside DuckDB's one-line COPY on files of one's own, measured in one run.
 
     python benchmarks/ingest_vs_duckdb.py CORPUS [--repeat 3] [--jobs 1] [--out FILE.json]
 
-CORPUS is any folder of streams (the project's large one has 3,000 runs and 1.5 GB). Only `.jsonl` files whose every
-line is a whole JSON object are taken: the one-liner dies on a bad line. Each measurement is a process of its own,
-whose user and system time (its children's included) and peak memory the kernel reports when it ends; of several
-repetitions the one with the least CPU counts. `duckdb` runs with the same number of threads as runlake has jobs.
+CORPUS is any folder of streams (`benchmarks/run` measures made-up ones). Only `.jsonl` files whose every line is a
+whole JSON object are taken: the one-liner dies on a bad line. Each measurement is a process of its own, start-up
+included; of several repetitions the least counts. `duckdb` runs with the same number of threads as runlake has jobs.
 """
 
 from __future__ import annotations
@@ -17,33 +16,15 @@ import platform
 import shutil
 import sys
 import tempfile
-import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
+from measuring import RUNLAKE, Measured, best_of, bytes_below, run_process
 
-ONE_LINER = (
-    "COPY (SELECT * FROM read_json('{files}', format = 'newline_delimited', union_by_name = true, "
-    "ignore_errors = false)) TO '{out}' (FORMAT parquet, COMPRESSION zstd)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What one process cost. Peak memory is that of the largest process of its tree."""
-
-    name: str
-    wall_seconds: float
-    cpu_seconds: float
-    peak_mib: float
-    output_bytes: int
-
-    def megabytes_per_core_second(self, size: int) -> float:
-        """Input read per second of CPU."""
-        return size / 1e6 / self.cpu_seconds
+RIVALS = Path(__file__).resolve().parent / "rivals.py"
 
 
 def is_clean(data: bytes) -> bool:
@@ -75,50 +56,24 @@ def choose(corpus: Path, folder: Path) -> int:
     return size
 
 
-def run(name: str, command: list[str], output: Path) -> Measurement:
-    """Run one process to its end and ask the kernel what it cost."""
-    began = time.perf_counter()
-    pid = os.posix_spawn(
-        command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    )
-    _, status, usage = os.wait4(pid, 0)
-    wall = time.perf_counter() - began
-    if status != 0:
-        raise SystemExit(f"{name} ended with status {os.waitstatus_to_exitcode(status)}")
-    files = [output] if output.is_file() else [file for file in output.rglob("*") if file.is_file()]
-    size = sum(file.stat().st_size for file in files)
-    return Measurement(name, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, size)
+def measure(files: Path, work: Path, jobs: int, repeat: int) -> tuple[dict[str, Measured], dict[str, int]]:
+    """Both programs in turn, `repeat` times: what each cost, and how many bytes it wrote."""
+    lake, copy = work / "lake", work / "copy.parquet"
+    written: dict[str, int] = {}
 
+    def ours() -> Measured:
+        shutil.rmtree(lake, ignore_errors=True)
+        made = run_process([*RUNLAKE, "ingest", files, "--lake", lake, "--jobs", jobs])
+        written["runlake ingest"] = bytes_below(lake)
+        return made
 
-def measure(files: Path, work: Path, jobs: int, repeat: int) -> list[Measurement]:
-    """Both programs in turn, `repeat` times; the repetition with the least CPU of each."""
-    best: dict[str, Measurement] = {}
-    sql = f"SET threads = {jobs}; " + ONE_LINER.format(files=files / "*.jsonl", out=work / "copy.parquet")
-    plans = {
-        "runlake ingest": (
-            [
-                sys.executable,
-                "-m",
-                "analytics",
-                "ingest",
-                str(files),
-                "--lake",
-                str(work / "lake"),
-                "--jobs",
-                str(jobs),
-            ],
-            work / "lake",
-        ),
-        "duckdb one-liner": ([sys.executable, "-c", f"import duckdb; duckdb.sql({sql!r})"], work / "copy.parquet"),
-    }
-    for _ in range(repeat):
-        for name, (command, output) in plans.items():
-            shutil.rmtree(work / "lake", ignore_errors=True)
-            (work / "copy.parquet").unlink(missing_ok=True)
-            made = run(name, command, output)
-            if name not in best or made.cpu_seconds < best[name].cpu_seconds:
-                best[name] = made
-    return list(best.values())
+    def theirs() -> Measured:
+        copy.unlink(missing_ok=True)
+        made = run_process([sys.executable, RIVALS, "duckdb", files, copy, "--threads", jobs])
+        written["duckdb one-liner"] = bytes_below(copy)
+        return made
+
+    return best_of(repeat, {"runlake ingest": ours, "duckdb one-liner": theirs}), written
 
 
 def main() -> None:
@@ -137,22 +92,22 @@ def main() -> None:
         count = len(list(files.iterdir()))
         if not count:
             raise SystemExit(f"no clean .jsonl file under {given.corpus}")
-        found = measure(files, Path(scratch), given.jobs, given.repeat)
+        found, written = measure(files, Path(scratch), given.jobs, given.repeat)
     print(f"{count} files, {size / 1e6:.1f} MB; duckdb {version('duckdb')}, Python {platform.python_version()}")
     print(f"jobs {given.jobs}, best of {given.repeat}\n")
     print("| program | CPU s | wall s | MB/s per core | peak MiB | output MB |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for made in found:
-        rate = made.megabytes_per_core_second(size)
+    for name, made in found.items():
         print(
-            f"| {made.name} | {made.cpu_seconds:.2f} | {made.wall_seconds:.2f} | {rate:.0f} "
-            f"| {made.peak_mib:.0f} | {made.output_bytes / 1e6:.1f} |"
+            f"| {name} | {made.cpu_seconds:.2f} | {made.wall_seconds:.2f} | {size / 1e6 / made.cpu_seconds:.0f} "
+            f"| {made.peak_mib:.0f} | {written[name] / 1e6:.1f} |"
         )
-    ratio = found[0].cpu_seconds / found[1].cpu_seconds
+    ratio = found["runlake ingest"].cpu_seconds / found["duckdb one-liner"].cpu_seconds
     print(f"\nrunlake uses {ratio:.2f} of the one-liner's CPU")
     if given.out:
-        figures = {"bytes": size, "files": count, "jobs": given.jobs, "ratio": ratio}
-        given.out.write_text(json.dumps(figures | {"measurements": [asdict(made) for made in found]}, indent=1) + "\n")
+        measurements = [{"name": name, "output_bytes": written[name]} | asdict(made) for name, made in found.items()]
+        figures = {"bytes": size, "files": count, "jobs": given.jobs, "ratio": ratio, "measurements": measurements}
+        given.out.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

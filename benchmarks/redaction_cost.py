@@ -11,70 +11,32 @@ harms both alike; CPU seconds of this process, the best of the repeats, without 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import random
 import re
 import string
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from analytics.worker import ReadTask, Settings, work
+from inprocess import cpu_of, files_at, through_worker
 
-BATCH_BYTES = 96 << 20  # what one call of the worker gets, as an ingest has it
 TEXT = re.compile(rb'"(?:text|content|output|message|stdout|detail|summary|delta)":"[^"\\]{2,40} ([^"\\]{10,})')
 ALNUM = string.ascii_letters + string.digits
-
-
-def files_at(paths: list[Path]) -> list[Path]:
-    """All streams below the paths."""
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += sorted(file for file in path.rglob("*") if file.is_file())
-        elif path.suffix == ".txt":
-            found += [Path(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        else:
-            found.append(path)
-    return found
-
-
-def read(files: list[Path], folder: Path, *, redact: bool) -> int:
-    """All files through the worker; the number of secrets replaced."""
-    settings = Settings(str(folder), "bench", redact=redact)
-    replaced = 0
-    for number, batch in enumerate(_batches(files)):
-        tasks = [ReadTask(str(path), hashlib.sha256(f"{number} {path}".encode()).hexdigest()[:16]) for path in batch]
-        result = work(tasks, settings, number, lambda _octets, _lines: None)
-        replaced += sum(record.row.get("redactions") or 0 for record in result.records)
-    return replaced
-
-
-def _batches(files: list[Path]) -> Iterator[list[Path]]:
-    batch: list[Path] = []
-    size = 0
-    for file in files:
-        batch.append(file)
-        size += file.stat().st_size
-        if size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def measured(files: list[Path], repeat: int) -> tuple[float, float, int]:
     """CPU seconds with redaction and without, the best of each; how many secrets were replaced."""
     best = {True: float("inf"), False: float("inf")}
     replaced = 0
+
+    def read(folder: Path, *, redact: bool) -> None:
+        nonlocal replaced
+        replaced = max(replaced, through_worker(files, folder, redact=redact))
+
     for _ in range(repeat):
-        for redact in (True, False):
-            with tempfile.TemporaryDirectory() as folder:
-                begin = time.process_time()
-                count = read(files, Path(folder), redact=redact)
-                best[redact] = min(best[redact], time.process_time() - begin)
-                replaced = max(replaced, count)
+        for redact, least in list(best.items()):
+            best[redact] = min(least, cpu_of(partial(read, redact=redact)))
     return best[True], best[False], replaced
 
 

@@ -17,31 +17,14 @@ import platform
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from measuring import ROOT, RUNLAKE, run_process
+
 CORPUS = ROOT / "data" / "corpus"
 FLOORS = ("", "import typer", "import duckdb", "import pyarrow.parquet", "import polars", "import deltalake")
 LINES = 12
-
-
-def run(command: list[str], *, where: Path) -> tuple[float, float]:
-    """Wall and CPU seconds of one process and its children."""
-    began = time.perf_counter()
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    before = Path.cwd()
-    os.chdir(where)
-    try:
-        pid = os.posix_spawn(command[0], command, environment, file_actions=null)
-    finally:
-        os.chdir(before)
-    _, status, usage = os.wait4(pid, 0)
-    if status != 0:
-        raise SystemExit(f"{' '.join(command)} ended with status {os.waitstatus_to_exitcode(status)}")
-    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
 
 
 def write_streams(folder: Path, files: int) -> list[Path]:
@@ -60,20 +43,19 @@ def write_streams(folder: Path, files: int) -> list[Path]:
 
 
 def measure(
-    name: str, command: list[str], *, where: Path, repeat: int, before: Callable[[], object] | None = None
+    name: str, command: Sequence[str | Path], *, repeat: int, before: Callable[[], object] | None = None
 ) -> None:
     """One row of the table. `before` runs before each repetition, outside of what is measured."""
-    walls, cpus = [], []
+    made = []
     for _ in range(repeat):
         if before is not None:
             before()
-        wall, cpu = run(command, where=where)
-        walls.append(wall)
-        cpus.append(cpu)
+        made.append(run_process(command))
+    walls, cpus = [one.wall_seconds for one in made], [one.cpu_seconds for one in made]
     print(f"| {name} | {min(walls):.3f} | {statistics.median(walls):.3f} | {min(cpus):.3f} |", flush=True)
 
 
-def measure_lake(lake: str, sources: list[str], *, where: Path, repeat: int, runlake: list[str]) -> None:
+def measure_lake(lake: Path, source: Path, *, repeat: int) -> None:
     """The commands that read a lake, and an ingest that finds nothing new."""
     commands = (
         ["report", "token_usage"], ["report"], ["runs"], ["status"], ["report", "overview", "--format", "json"],
@@ -81,9 +63,9 @@ def measure_lake(lake: str, sources: list[str], *, where: Path, repeat: int, run
     )  # fmt: skip
     for command in commands:
         told = " ".join(command)
-        measure(f"runlake {told} ({lake})", [*runlake, *command, "--lake", lake], where=where, repeat=repeat)
-    ingest = [*runlake, "ingest", *sources, "--lake", lake]
-    measure(f"runlake ingest, nothing new ({lake})", ingest, where=where, repeat=repeat)
+        measure(f"runlake {told} ({lake.name})", [*RUNLAKE, *command, "--lake", lake], repeat=repeat)
+    ingest = [*RUNLAKE, "ingest", source, "--lake", lake]
+    measure(f"runlake ingest, nothing new ({lake.name})", ingest, repeat=repeat)
 
 
 def main() -> None:
@@ -92,34 +74,34 @@ def main() -> None:
     parser.add_argument("--listing", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=7)
     options = parser.parse_args()
-    repeat, python = options.repeat, sys.executable
-    runlake = [python, "-m", "analytics"]
+    repeat = options.repeat
     print(f"Python {platform.python_version()}, {len(os.sched_getaffinity(0))} cores, {platform.machine()}\n")
     print("| process | wall s, least | wall s, median | CPU s |\n| --- | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
         for floor in FLOORS:
-            measure(f"python -c '{floor}'", [python, "-c", floor], where=where, repeat=repeat)
+            measure(f"python -c '{floor}'", [sys.executable, "-c", floor], repeat=repeat)
         for command in ("--help", "version", "reports"):
-            measure(f"runlake {command}", [*runlake, command], where=where, repeat=repeat)
-        run([*runlake, "ingest", str(CORPUS), "--lake", "corpus"], where=where)
-        measure_lake("corpus", [str(CORPUS)], where=where, repeat=repeat, runlake=runlake)
+            measure(f"runlake {command}", [*RUNLAKE, command], repeat=repeat)
+        small = where / "corpus"
+        run_process([*RUNLAKE, "ingest", CORPUS, "--lake", small])
+        measure_lake(small, CORPUS, repeat=repeat)
 
-        streams = write_streams(where / "many", options.files)
-        lake = f"{options.files} files"
-        run([*runlake, "ingest", "many", "--lake", lake], where=where)
-        measure_lake(lake, ["many"], where=where, repeat=repeat, runlake=runlake)
+        many, lake = where / "many", where / f"{options.files} files"
+        streams = write_streams(many, options.files)
+        ingest = [*RUNLAKE, "ingest", many, "--lake", lake]
+        run_process(ingest)
+        measure_lake(lake, many, repeat=repeat)
         measure(
-            f"runlake ingest, one line more ({lake})", [*runlake, "ingest", "many", "--lake", lake], where=where,
-            repeat=repeat, before=lambda: _append(streams[0]),
-        )  # fmt: skip
+            f"runlake ingest, one line more ({lake.name})", ingest, repeat=repeat, before=lambda: _append(streams[0])
+        )
         if options.listing:
             for number in range(options.listing):
                 path = where / "listing" / f"{number // 1000:04d}" / f"{number:06d}.bin"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
-            command = [*runlake, "ingest", "many", "listing", "--lake", lake]
-            measure(f"the same, nothing new, and {options.listing} files listed", command, where=where, repeat=repeat)
+            name = f"the same, nothing new, and {options.listing} files listed"
+            measure(name, [*ingest, where / "listing"], repeat=repeat)
 
 
 def _append(path: Path) -> None:

@@ -27,6 +27,7 @@
 .read queries/metrics/token_usage_by_run.sql
 .read queries/metrics/token_usage_by_model.sql
 .read queries/metrics/token_usage_by_day.sql
+.read queries/metrics/usage_to_price.sql
 .read queries/metrics/rate_limit_windows.sql
 .read queries/metrics/denials.sql
 .read queries/metrics/tool_calls_unfinished.sql
@@ -110,6 +111,7 @@
 .read queries/reports/effort.sql
 .read queries/reports/record_types.sql
 .read queries/reports/record_fields.sql
+.read queries/reports/data_quality.sql
 .read queries/checks/sums_agree.sql
 .read queries/checks/lines_of_sources.sql
 .read queries/checks/bytes_of_sources.sql

@@ -19,6 +19,8 @@ READERS = frozenset({"analytics.engines.local", "analytics.redact", "analytics.w
 SPY = """
 import json, sys
 from analytics.cli import run
+from analytics.withoutpandas import hide_pandas
+hide_pandas()  # as the console script does
 code = run(sys.argv[1:])
 print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
@@ -115,3 +117,24 @@ def test_a_report_writes_nothing(folder):
     before = state_of(folder / "lake")
     loaded("report", "coverage", cwd=folder)
     assert state_of(folder / "lake") == before
+
+
+def test_pandas_is_never_loaded(folder, tmp_path):
+    """Where it is installed, pyarrow would load it to look whether Python values are its own."""
+    (tmp_path / "pandas.py").write_text("import os\nos.write(2, b'pandas was loaded')\nos._exit(7)\n")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    asked = subprocess.run(
+        [sys.executable, "-c", "import pyarrow; pyarrow.array([1])"], env=environment, capture_output=True, text=True
+    )
+    assert (asked.returncode, asked.stderr) == (7, "pandas was loaded")  # what is kept from happening below
+    for command in (
+        ("ingest", folder / "in", "--lake", tmp_path / "one", "--jobs", "1"),
+        ("ingest", folder / "in", "--lake", tmp_path / "two", "--jobs", "2"),
+        ("status", "--lake", folder / "lake"),
+        ("compact", "--lake", folder / "lake"),
+        ("report", "overview", "--lake", folder / "lake", "--format", "parquet", "-o", tmp_path / "overview.parquet"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "analytics", *command], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr

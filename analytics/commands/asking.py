@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,8 +25,10 @@ from analytics.commands.options import (
     emit,
     opened,
 )
-from analytics.commands.raw import export_raw
 from analytics.errors import RunlakeError, UsageError
+
+if TYPE_CHECKING:
+    from analytics.api import Lake
 
 
 def report(
@@ -35,6 +37,10 @@ def report(
     ] = None,
     by: Annotated[
         list[str] | None, typer.Option("--by", metavar="WHAT", help="Grouped by this, where the report can be.")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", metavar="N", min=1, help="In md: a summary with N rows of each.", show_default=False),
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -50,6 +56,7 @@ def report(
     """Prints reports. `runlake reports` lists them.
 
     With several names, json is one object with an array per report, and csv, jsonl, parquet and html need -o FOLDER/.
+    With none or with --top, md is a summary for a pull request: 10 (or N) rows of each report and what is unknown.
     """
     from analytics.api import MAIN_REPORTS
 
@@ -61,14 +68,39 @@ def report(
             'like with `runlake sql "FROM token_usage SELECT day, model, … GROUP BY ALL"`.'
         )
     grouping = by[0] if by else None
+    is_summary = output.chosen == "md" and (top is not None or not names)
+    if top is not None and not is_summary:
+        raise UsageError('--top is for --format md. In other formats use --where, or `runlake sql "… LIMIT 10"`.')
     with opened(lake, at, one_by_one=True) as source:
         filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
         rows = {name: source.report(name, grouping, where=where, **filters) for name in wanted}
         options.tell_left_out(source, **filters)
-        if len(rows) == 1:
+        if is_summary:
+            _summarize(source, rows, grouping, top, filters, output)
+        elif len(rows) == 1:
             emit(rows[wanted[0]], output, are_few=source.has_few_events)
         else:
             _emit_several(rows, output, are_few=source.has_few_events)
+
+
+def _summarize(
+    source: Lake, rows: dict[str, Any], by: str | None, top: int | None, filters: dict[str, Any], output: Output
+) -> None:
+    """The reports as one bounded Markdown text."""
+    import analytics
+    from analytics.export import inert_markdown, sink
+    from analytics.reportset import ask, described, said
+    from analytics.summary import QUALITY, TOP, write_summary
+
+    only = "".join(f", {name} {inert_markdown(value)}" for name, value in said(filters).items())
+    head = f"# runlake report\n\nVersion {source.version} of the lake, runlake {analytics.__version__}{only}."
+    reports = (described(name if by is None else f"{name}_by_{by}", made, source) for name, made in rows.items())
+    quality = ask(source, QUALITY, filters)
+    try:
+        with sink(output.out) as to:
+            write_summary(reports, quality, head, top or TOP, to)
+    except BrokenPipeError:
+        raise options.hang_up() from None
 
 
 def _emit_several(rows: dict[str, Any], output: Output, *, are_few: bool) -> None:
@@ -90,14 +122,7 @@ def _emit_several(rows: dict[str, Any], output: Output, *, are_few: bool) -> Non
         return
     if output.out is None or output.out.suffix:
         raise UsageError(f"Several reports as {chosen} need a folder: add -o FOLDER (its files are NAME.{chosen}).")
-    _write_folder(rows, output.out, output, are_few=are_few)
-
-
-def _write_folder(rows: dict[str, Any], folder: Path, output: Output, *, are_few: bool) -> None:
-    from analytics.export import Options, write_folder
-
-    for file, count in write_folder(rows, folder, Options(output.chosen, output.formulas), are_few=are_few):
-        options.say(f"{file}: {count:,} rows")
+    options.write_folder(rows, output.out, output, are_few=are_few)
 
 
 def reports(format_: FormatOption = None, out: OutOption = None, formulas: FormulasOption = "escape") -> None:
@@ -186,43 +211,3 @@ def refused(
         rows = source.refused(where=where, **filters)
         options.tell_left_out(source, **filters)
         emit(rows, Output(format_, out, formulas))
-
-
-def export(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RELATION]…", help="Which; none = all facts and metrics.", show_default=False),
-    ] = None,
-    raw: Annotated[
-        str | None,
-        typer.Option(
-            "--raw", metavar="SOURCE|RUN", help="Instead: the original lines of this source (path or id) or run."
-        ),
-    ] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    wire: WireOption = None,
-    run: RunOption = None,
-    lake: LakeOption = None,
-    at: VersionOption = None,
-    format_: FormatOption = None,
-    out: OutOption = None,
-    formulas: FormulasOption = "escape",
-) -> None:
-    """Writes relations to files, one each, for other tools; they are Parquet unless told, and need -o FOLDER.
-
-    With --raw, writes the original lines of a source or run again, to -o FILE or stdout. Replaced secrets are counted
-    on stderr. Exits 1 if bytes are missing, each place named: a lake keeps 1 MiB of a refused line, file or tail.
-    """
-    filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
-    if raw is not None:
-        if names or format_ is not None or any(value is not None for value in filters.values()):
-            raise UsageError("--raw writes one source or run as it was: it takes --lake, --at and -o, nothing else.")
-        export_raw(raw, lake, at, out)
-        return
-    if out is None:
-        raise UsageError("Exported files need a folder: add -o FOLDER (its files are RELATION.FORMAT).")
-    with opened(lake, at, one_by_one=True) as source:
-        rows = {name: source.table(name, **filters) for name in names or source.exported}
-        options.tell_left_out(source, **filters)
-        _write_folder(rows, out, Output(format_ or "parquet", out, formulas), are_few=source.has_few_events)

@@ -132,6 +132,14 @@ def emit_to(to: Any, rows: Any, output: Output, *, title: str | None = None, are
     return write(rows, Options(output.chosen, output.formulas), to, note=say, are_few=are_few)
 
 
+def write_folder(rows: dict[str, Any], folder: Path, output: Output, *, are_few: bool) -> None:
+    """Writes one file per relation, and says each."""
+    from analytics.export import Options, write_folder
+
+    for file, count in write_folder(rows, folder, Options(output.chosen, output.formulas), are_few=are_few):
+        say(f"{file}: {count:,} rows")
+
+
 def guard_terminal(output: Output) -> None:
     """Parquet is bytes; a terminal would beep them."""
     from analytics.errors import UsageError

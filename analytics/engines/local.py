@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
 from analytics.errors import CannotWrite, RunlakeError
+from analytics.withoutpandas import hide_pandas
 from analytics.worker import ReadTask, Result, Settings, work
 
 Tick = Callable[[int, int], None]
@@ -26,6 +27,7 @@ def _start(done: Any, lines: Any, mask: int) -> None:
     _counters = (done, lines)
     os.umask(mask)
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when the redactor imports polars
+    hide_pandas()
     import pyarrow as pa  # noqa: PLC0415 (only workers need it set)
 
     pa.set_cpu_count(1)

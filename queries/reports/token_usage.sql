@@ -10,6 +10,6 @@ CREATE OR REPLACE VIEW report_token_usage AS
 SELECT
     model, is_side_call, runs, input_tokens, uncached_input_tokens, cache_read_tokens, cache_write_tokens,
     output_tokens, reasoning_tokens,
-    total_tokens, cost_usd, is_lower_bound
+    total_tokens, cost_usd, cost_is_lower_bound, is_lower_bound
 FROM token_usage_by_model
 ORDER BY is_side_call, total_tokens DESC NULLS LAST, model;
