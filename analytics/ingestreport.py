@@ -53,3 +53,4 @@ class IngestReport:
         for problem in discovery.problems:
             into = self.problems if problem.is_error else self.skipped
             into.append((problem.path, problem.reason))
+        self.problems = list(dict.fromkeys(self.problems))  # who plans twice meets the same twice
