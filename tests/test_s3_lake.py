@@ -34,9 +34,10 @@ def row(text):
 
 
 def without_clock(relation):
-    """The rows, but for when they were read."""
+    """The rows, but for when they were read. Fractions are added up in any order: their last digits may differ."""
     columns = [f'"{name}"' for name in relation.columns if name not in ("first_seen", "last_seen")]
-    return relation.project(", ".join(columns)).fetchall()
+    rows = relation.project(", ".join(columns)).fetchall()
+    return [tuple(float(f"{value:.12g}") if isinstance(value, float) else value for value in row) for row in rows]
 
 
 def test_every_report_gives_the_rows_that_a_local_lake_gives(bucket, sample_lake):
@@ -93,7 +94,7 @@ def test_raw_lines_come_back_from_a_lake_in_a_store(bucket):
 
 def test_compacting_keeps_every_row_and_leaves_older_versions(bucket):
     lake = open_lake(bucket.url("lake"), create=True)
-    for number, path in enumerate(sorted((CORPUS / "metaharness").rglob("*.jsonl"))[:6]):
+    for number, path in enumerate(sorted((CORPUS / "metaharness").rglob("*.jsonl"))[:3]):
         bucket.put(f"in/{number}.jsonl", path.read_bytes())
         lake.ingest(bucket.url("in"))
     before = lake.sql("FROM events ORDER BY ALL").fetchall()
@@ -103,7 +104,7 @@ def test_compacting_keeps_every_row_and_leaves_older_versions(bucket):
     assert len(store.all_files) < many
     now = lake.latest()
     assert now.sql("FROM events ORDER BY ALL").fetchall() == before
-    assert lake.snapshot(6).sql("FROM events ORDER BY ALL").fetchall() == before
+    assert lake.snapshot(3).sql("FROM events ORDER BY ALL").fetchall() == before
     assert [one["note"] for one in lake.history()][:2] == [
         f"compact {saved.files_before} files into {saved.files_after}",
         "ingest of 1 sources",
@@ -115,7 +116,6 @@ def test_orphans_are_deleted_only_when_they_are_old(bucket, monkeypatch):
     from analytics import remotelake
 
     lake = open_lake(bucket.url("lake"), create=True)
-    lake.ingest(bucket.put("in/a.jsonl", (CORPUS / "truth.json").read_bytes()))
     left = "record=event/wire=codex-exec/20260101T000000000000Z-abcdef-00001.parquet"
     bucket.put(f"lake/{left}", b"left by a writer that was killed")
     assert lake.store.vacuum_orphans() == []  # it may be at work on another host
@@ -141,7 +141,6 @@ def test_replaced_files_are_deleted_after_their_retention(bucket):
 def test_the_sandbox_holds_over_a_store(bucket, tmp_path):
     lake = open_lake(bucket.url("lake"), create=True)
     secret = bucket.put("other/secret.parquet", b"PAR1")
-    lake.ingest(bucket.put("in/a.jsonl", (CORPUS / "truth.json").read_bytes()))
     lake = open_lake(bucket.url("lake"), sandboxed=True)
     own = lake.store.files("source")[0]
     assert lake.sql(f"SELECT count(*) FROM read_parquet('{own}')").fetchall() == [(0,)]
