@@ -21,7 +21,7 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 
 def read_log(root: Place, version: int | None) -> tuple[int, tuple[WrittenFile, ...]] | None:
     """The version asked for (None: the newest) and its files; None where the Delta library has to look."""
-    names = places.names_in(root / "_delta_log")
+    names = places.tags_in(root / "_delta_log")
     commits = sorted(int(found[1]) for name in names if (found := _COMMIT.fullmatch(name)))
     is_whole = commits == list(range(len(commits))) and 0 < len(commits) <= MOST_COMMITS
     if not is_whole or any("checkpoint" in name for name in names):
@@ -31,7 +31,8 @@ def read_log(root: Place, version: int | None) -> tuple[int, tuple[WrittenFile, 
         return None
     live: dict[str, WrittenFile] = {}
     try:
-        for text in places.texts([root / "_delta_log" / f"{number:020d}.json" for number in commits[: last + 1]]):
+        wanted = {name: names[name] for name in (f"{number:020d}.json" for number in commits[: last + 1])}
+        for text in places.texts(root / "_delta_log", wanted):
             for line in text.splitlines():
                 if line and not _apply(json.loads(line), live):
                     return None

@@ -304,13 +304,14 @@ def _create(root: Place, *, shared: bool) -> None:
 
 
 def _load(root: Place, version: int | None) -> Store:
-    if not _has_version(root):
+    read = read_log(root, version) if is_remote(root) else None  # that one listing tells whether there is a lake
+    if read is None and not _has_version(root):
         seen = places.names_in(root)
         if not seen and is_remote(root):  # a store has no empty folders
             raise LakeError.missing(root)
         raise LakeError.unfinished(root) if seen and _are_own(seen) else LakeError.foreign(root, seen)
     settings = read_settings(root)
-    read = read_log(root, version)
+    read = read or read_log(root, version)
     if read is None:
         from analytics import commits  # noqa: PLC0415 (a log that needs the Delta library)
 

@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
@@ -23,6 +23,7 @@ SOURCE_BLOCK = 8 << 20  # bytes asked for at once of a source that is read from 
 PARQUET_BLOCK = 1 << 20
 NO_BUCKET = "there is no such bucket"
 _MIB = 1 << 20
+_LOG_ENTRIES = 500
 _AT_ONCE = 500  # small objects that are asked for together
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PACKAGES = {"s3": "pip install 'runlake[s3]'", "gs": "pip install gcsfs", "az": "pip install adlfs"}
@@ -189,15 +190,20 @@ def open_for_writing(path: str) -> Handle:
 
 def names_in(root: Place) -> list[str]:
     """The first level below a prefix; nothing where the prefix has nothing. Raises OSError, also without a bucket."""
+    return sorted(tags_in(root))
+
+
+def tags_in(root: Place) -> dict[str, str]:
+    """The same, each with its ETag; "" where there is none."""
     path = str(root)
     with as_os_errors(path):
         try:
-            names = fs_of(path).ls(path, detail=False)
+            found = fs_of(path).ls(path, detail=True)
         except FileNotFoundError as error:
             if _has_no_bucket(error):
                 raise
-            return []
-    return sorted({name.rstrip("/").rsplit("/", 1)[-1] for name in names})
+            return {}
+    return {one["name"].rstrip("/").rsplit("/", 1)[-1]: str(one.get("ETag") or "") for one in found}
 
 
 def listed(path: str, *, prefix: str = "") -> dict[str, dict[str, Any]]:
@@ -237,6 +243,20 @@ def texts(paths: list[str]) -> Iterator[str]:
         with as_os_errors(some[0]):
             held: dict[str, bytes] = fs_of(some[0]).cat(some, max_concurrency=1)
         yield from (held[path.split("://", 1)[1]].decode() for path in some)
+
+
+_log: dict[tuple[str, str], str] = {}  # (path, ETag) → text: of a lake's log, whose entries never change
+
+
+def tagged_texts(folder: Place, names: Mapping[str, str]) -> Iterator[str]:
+    """Small objects below a prefix, as `tags_in` has them. One that this process has read is not asked for again."""
+    keys = {name: (below(folder, name), tag) for name, tag in names.items()}
+    missing = [key for key in keys.values() if not key[1] or key not in _log]
+    if len(_log) + len(missing) > _LOG_ENTRIES:
+        _log.clear()
+        missing = list(keys.values())
+    _log.update(zip(missing, texts([path for path, _ in missing]), strict=True))
+    yield from (_log[key] for key in keys.values())
 
 
 def write_text(path: str, text: str) -> None:

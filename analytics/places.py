@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -78,15 +78,24 @@ def names_in(root: Place) -> list[str]:
     return [entry.name for entry in os.scandir(root)] if root.is_dir() else []
 
 
-def texts(paths: Sequence[Place]) -> Iterator[str]:
-    """Small files in their order; from an object store many at once. Raises OSError."""
-    if paths and is_remote(paths[0]):
-        from analytics import objects  # noqa: PLC0415 (the same)
+def tags_in(folder: Place) -> dict[str, str]:
+    """What stands in a folder, each with what changes when it is written anew (no more than "" on disk)."""
+    if not is_remote(folder):
+        return dict.fromkeys(os.listdir(folder), "")
+    from analytics import objects  # noqa: PLC0415 (the same)
 
-        yield from objects.texts([str(path) for path in paths])
+    return objects.tags_in(folder)
+
+
+def texts(folder: Place, names: Mapping[str, str]) -> Iterator[str]:
+    """Small files of a folder in order, named as by `tags_in`; from an object store many at once. Raises OSError."""
+    if not is_remote(folder):
+        for name in names:
+            yield (folder / name).read_text(encoding="utf-8")
         return
-    for path in paths:
-        yield path.read_text(encoding="utf-8")
+    from analytics import objects  # noqa: PLC0415 (the same)
+
+    yield from objects.tagged_texts(folder, names)
 
 
 def storage_options(root: Place) -> dict[str, str] | None:
