@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from analytics import sqlfiles
+from analytics import ownreports, sqlfiles
+from analytics.catalog import Catalog, named_relations, ordered, select
 from analytics.errors import UsageError
 from analytics.formats import Format
-from analytics.kept import worth_keeping
+from analytics.kept import Keep, worth_keeping
 from analytics.lake import Store
 from analytics.relations import relations
 from analytics.sqlrun import Filters, Session
@@ -32,18 +33,6 @@ if TYPE_CHECKING:
 
 MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
 
-# a report has its own order, a metric that of its columns unless said otherwise here, a fact none but these
-ORDERS = {
-    "run_metrics": "started_at NULLS LAST, run_id",
-    "runs": "started_at NULLS LAST, run_id",
-    "denials": "denied_calls DESC, tool, evidence, decided_by, reason",
-    "tool_calls": "run_id, requested_at NULLS LAST, call_id, call_occurrence",
-    "events": "run_id, position",
-    "transcript": "run_id, position",
-    "refusals": "path, line NULLS FIRST, part",
-    "sources": "path, source_id",
-}
-
 _AGE = re.compile(r"(\d+)\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -52,27 +41,34 @@ When = str | date | datetime
 
 def open_lake(
     path: str | os.PathLike[str] = "lake", *, create: bool = False, version: int | None = None,
-    sandboxed: bool = False, one_by_one: bool = False,
+    sandboxed: bool = False, one_by_one: bool = False, reports: str | os.PathLike[str] | None = None,
+    keep: Keep | None = None,
 ) -> Lake:  # fmt: skip
     """The lake at `path`. `create` makes one that is not there; `version` pins an older version of it.
 
     `one_by_one`: you read each answer to its end before you begin the next; answers with the same filters then share
-    what they build on.
+    what they build on. `reports`: a folder of your own reports, else RUNLAKE_REPORTS. `keep`: what queries build on is
+    computed once and kept, also over a lake of many events, since many questions follow.
     """
     store = Store.open(path, create=create, version=version)
     if version is None:
         store = store.refresh()
-    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one)
+    folder = ownreports.folder_of(reports)
+    return Lake(store, sandboxed=sandboxed, one_by_one=one_by_one, reports=folder, keep=keep)
 
 
 class Lake:
     """One version of a lake. `ingest` moves the object on to the version it made; nothing else does."""
 
-    def __init__(self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False) -> None:
+    def __init__(
+        self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False, reports: Path | None = None,
+        keep: Keep | None = None,
+    ) -> None:  # fmt: skip
         self.store = store
-        self._sandboxed, self._one_by_one = sandboxed, one_by_one
+        self._sandboxed, self._one_by_one, self._reports, self._keep = sandboxed, one_by_one, reports, keep
         self._session: Session | None = None
         self._checking: Session | None = None
+        self._walled: Session | None = None
 
     def __repr__(self) -> str:
         return f"Lake({str(self.path)!r}, version={self.version})"
@@ -100,7 +96,7 @@ class Lake:
     @property
     def exported(self) -> list[str]:
         """What `runlake export` writes unless told otherwise: all facts and metrics."""
-        return [name for name, file in _relations().items() if file.layer in ("facts", "metrics")]
+        return [name for name, file in named_relations().items() if file.layer in ("facts", "metrics")]
 
     def sql(
         self, query: str, *, wire: str | None = None, run: str | None = None, since: When | None = None,
@@ -109,22 +105,42 @@ class Lake:
         """The rows of any query over the relations."""
         return self._open().relation(query, _filters(wire, run, since, until))
 
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The reports that can be asked for by name: built in, and one's own."""
+        return Catalog(self._reports)
+
     def report(
         self, name: str, by: str | None = None, *, since: When | None = None, until: When | None = None,
         wire: str | None = None, run: str | None = None, where: str | None = None,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 (as the switch is called)
     ) -> duckdb.DuckDBPyRelation:  # fmt: skip
-        """The rows of one report, or of a relation, filtered to some runs."""
-        return self._open().relation(report_sql(name, by, where), _filters(wire, run, since, until))
+        """The rows of one report, or of a relation, filtered to some runs. `set`: parameters of one's own report."""
+        file = self.catalog.file(name, by)
+        filters = _filters(wire, run, since, until)
+        if file.name not in self.catalog.own:
+            return self._open().relation(ordered(file, where), filters)
+        asked = {key: (kind.type, value) for key, kind, value in ownreports.bound(file, set or {})}
+        return self._walls().relation(ordered(file, where), filters, asked)
+
+    def chart(
+        self, name: str, by: str | None = None, *, picture: int = 0, set: Mapping[str, Any] | None = None,  # noqa: A002
+        **filters: Any,
+    ) -> Any:  # fmt: skip
+        """The picture of a report as an Altair chart (`runlake[report]`); `picture` counts where it has several."""
+        from analytics.html.charts import chart_of  # noqa: PLC0415 (not for readers of relations)
+
+        return chart_of(self.catalog.file(name, by), self.report(name, by, set=set, **filters), picture)
 
     def table(
         self, name: str, *, since: When | None = None, until: When | None = None, wire: str | None = None,
         run: str | None = None, where: str | None = None,
     ) -> duckdb.DuckDBPyRelation:  # fmt: skip
         """The rows of one relation of `tables`, also where a report has the same name."""
-        known = _relations()
+        known = named_relations()
         if name not in known:
             raise UsageError.unknown_name("relation", name, list(known))
-        return self._open().relation(_ordered(known[name], where), _filters(wire, run, since, until))
+        return self._open().relation(ordered(known[name], where), _filters(wire, run, since, until))
 
     def cost(
         self, by: str | Sequence[str] = "model", *, prices: str | os.PathLike[str] | None = None,
@@ -168,7 +184,7 @@ class Lake:
 
     def reports(self) -> list[dict[str, Any]]:
         """What `report` can give: names, what a row of each is, and what it can be grouped by."""
-        return report_list()
+        return self.catalog.listed()
 
     def runs(self, **filters: Any) -> duckdb.DuckDBPyRelation:
         """One row per run, with its metrics."""
@@ -201,7 +217,7 @@ class Lake:
         if self._checking is None:
             self._checking = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one)
         checking = self._checking
-        return {file.name: checking.relation(_select(file)) for file in sqlfiles.in_layer("checks")}
+        return {file.name: checking.relation(select(file)) for file in sqlfiles.in_layer("checks")}
 
     def export(
         self, folder: str | os.PathLike[str], *names: str, format: Format = "parquet", **filters: Any,  # noqa: A002
@@ -239,11 +255,11 @@ class Lake:
 
     def latest(self) -> Lake:
         """The newest version."""
-        return Lake(self.store.latest(), sandboxed=self._sandboxed)
+        return Lake(self.store.latest(), sandboxed=self._sandboxed, reports=self._reports)
 
     def snapshot(self, version: int) -> Lake:
         """An older (or newer) version, as it was."""
-        return Lake(Store.open(self.path, version=version), sandboxed=self._sandboxed)
+        return Lake(Store.open(self.path, version=version), sandboxed=self._sandboxed, reports=self._reports)
 
     def history(self) -> list[dict[str, Any]]:
         """One row per version, newest first."""
@@ -251,10 +267,10 @@ class Lake:
 
     def close(self) -> None:
         """Gives memory and spill space back; relations of this lake can then no longer be fetched."""
-        for session in (self._session, self._checking):
+        for session in (self._session, self._checking, self._walled):
             if session is not None:
                 session.close()
-        self._session = self._checking = None
+        self._session = self._checking = self._walled = None
 
     def __enter__(self) -> Self:
         return self
@@ -264,69 +280,28 @@ class Lake:
 
     def _open(self) -> Session:
         if self._session is None:
-            self._session = Session(self.store, sandboxed=self._sandboxed, one_by_one=self._one_by_one, with_facts=True)
+            self._session = self._made(sandboxed=self._sandboxed)
         return self._session
+
+    def _walls(self) -> Session:
+        """Where reports of one's own run: inside the sandbox, also where `sql` is not."""
+        if self._sandboxed:
+            return self._open()
+        if self._walled is None:
+            self._walled = self._made(sandboxed=True)
+        return self._walled
+
+    def _made(self, *, sandboxed: bool) -> Session:
+        return Session(self.store, sandboxed=sandboxed, one_by_one=self._one_by_one, keep=self._keep, with_facts=True)
 
     def _move(self, store: Store) -> None:
         """Relations already given out keep the session they came from."""
-        self.store, self._session, self._checking = store, None, None
-
-
-def _select(file: sqlfiles.SqlFile) -> str:
-    """The query that gives a file's rows: of the relation it creates, or its own bare SELECT."""
-    return f"FROM {file.relation}" if file.relation is not None else file.text.strip().rstrip(";")
-
-
-def _ordered(file: sqlfiles.SqlFile, where: str | None) -> str:
-    """The rows of a file that meet the condition, in an order that is the same each time."""
-    query = _select(file)
-    if where is not None and not where.strip():
-        raise UsageError('The condition of --where is empty. Give one on the report\'s columns, such as "runs > 1".')
-    if where is not None:
-        query = f"FROM (\n{query}\n)\nWHERE (\n{where}\n)"
-    order = None if file.layer == "reports" else ORDERS.get(file.name, "ALL" if file.layer == "metrics" else None)
-    return query if order is None else f"{query}\nORDER BY {order}"
-
-
-@cache
-def _relations() -> dict[str, sqlfiles.SqlFile]:
-    """The files that create a relation a query can name, by that name."""
-    return {file.relation: file for file in sqlfiles.load() if file.relation is not None}
-
-
-@cache
-def _reports() -> dict[str, sqlfiles.SqlFile]:
-    return {file.name: file for file in sqlfiles.in_layer("reports")}
-
-
-def _groupings(name: str) -> list[str]:
-    """What a report can be grouped by: it has a file for each."""
-    prefix = f"{name}_by_"
-    return sorted(other.removeprefix(prefix) for other in _reports() if other.startswith(prefix))
-
-
-def report_sql(name: str, by: str | None = None, where: str | None = None) -> str:
-    """The query of a report, grouped and narrowed; a relation that no report is named after will do, too."""
-    reports = _reports()
-    file = reports.get(name) or _relations().get(name)
-    if file is None:
-        raise UsageError.unknown_name("report", name, list(reports))
-    if by is not None:
-        if by not in _groupings(name):
-            raise UsageError.unknown_name(f"grouping of {name} by", by, _groupings(name))
-        file = reports[f"{name}_by_{by}"]
-    return _ordered(file, where)
+        self.store, self._session, self._checking, self._walled = store, None, None, None
 
 
 def report_list() -> list[dict[str, Any]]:
-    """The reports: name, what it can be grouped by, what a row is."""
-    reports = _reports()
-    grouped = {f"{name}_by_{by}" for name in reports for by in _groupings(name)}
-    return [
-        {"report": name, "by": _groupings(name), "one_row_is": file.row, "title": file.title}
-        for name, file in reports.items()
-        if name not in grouped
-    ]
+    """The built-in reports: name, what it can be grouped by, what a row is."""
+    return Catalog().listed()
 
 
 def moment(when: When, *, end: bool = False) -> datetime:

@@ -45,11 +45,12 @@ for command in (
 @app.callback()
 def before(
     lake: Annotated[str | None, typer.Option("--lake", metavar="DIR", help=options.LAKE_HELP)] = None,
+    reports: options.ReportsOption = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: FBT002
 ) -> None:
     """From the JSONL streams of agent harnesses to a lake you can ask anything in SQL."""
     del debug  # taken out of the arguments by `run`, wherever it stands
-    options.State.lake = lake
+    options.State.lake, options.State.reports = lake, reports
 
 
 def run(arguments: list[str]) -> int:

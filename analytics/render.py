@@ -86,6 +86,11 @@ def _visible(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def visible_lines(text: str) -> str:
+    """A text of several lines, each of them made visible, tabs as spaces."""
+    return "\n".join(visible(line.replace("\t", "    ")) for line in text.strip("\n").split("\n"))
+
+
 def duration(milliseconds: float) -> str:
     """Milliseconds as a person says them: 850 ms, 4.2 s, 1 m 04 s, 2 h 05 m, 3 d 04 h."""
     if milliseconds < 0:

@@ -16,7 +16,7 @@ from pathlib import Path
 from analytics.errors import QueryFileError, UsageError
 from analytics.schema import Record
 
-HEADER_KEYS = ("title", "row", "from", "unknown", "not counted", "by", "params", "picture")
+HEADER_KEYS = ("title", "row", "from", "unknown", "not counted", "by", "params", "param", "picture")
 _FULL_LINE = 100
 _HEADER = re.compile(rf"--\s*({'|'.join(HEADER_KEYS)}):\s*(.*)", re.IGNORECASE)
 _MADE = re.compile(

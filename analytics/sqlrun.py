@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from analytics.errors import RunlakeError, UsageError
-from analytics.kept import Kept, worth_keeping
+from analytics.kept import Keep, Kept, worth_keeping
 from analytics.lake import Store
 from analytics.places import is_remote
 from analytics.relations import Relation, closure, composed, relations, words_of
@@ -67,6 +67,9 @@ class Filters:
         return {name: value for name, value in named.items() if value is not None}
 
 
+Values = Mapping[str, tuple[str, Any]]
+
+
 def _shows_catalog(words: set[str], needed: Mapping[str, Relation]) -> bool:
     """True: the query may show relations that it does not name, so all must be there."""
     if words & {"show", "describe"}:
@@ -78,11 +81,14 @@ class Session:
     """The relations of one pinned version of a lake.
 
     `one_by_one`: each answer is read to its end before the next is begun, so that queries with the same filters may
-    share a connection, and with it what they build on. `with_facts`: of a large lake, what was computed before is read
-    from files, and what was not is kept so (`analytics.factfiles`).
+    share a connection, and with it what they build on. `keep`: what is kept of it, unless the lake's size says so.
+    `with_facts`: what was computed before is read from files, and what was not is kept so (`analytics.factfiles`).
     """
 
-    def __init__(self, store: Store, *, sandboxed: bool, one_by_one: bool = False, with_facts: bool = False) -> None:
+    def __init__(
+        self, store: Store, *, sandboxed: bool, one_by_one: bool = False, keep: Keep | None = None,
+        with_facts: bool = False,
+    ) -> None:  # fmt: skip
         self._files = {
             "event_files": store.files("event"),
             "refusal_files": store.files("refusal"),
@@ -90,7 +96,7 @@ class Session:
         }
         self._relations = relations()
         self._made: set[str] = set()
-        self._keep = worth_keeping(store)
+        self._keep = _more(keep, worth_keeping(store))
         self._kept: Kept | None = None
         self._last: tuple[Filters, Kept] | None = None
         self._facts: FactFiles | None = None
@@ -120,8 +126,13 @@ class Session:
             self._facts.close()
         self._root.close()
 
-    def relation(self, sql: str, filters: Filters | None = None) -> duckdb.DuckDBPyRelation:
-        """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read."""
+    def relation(
+        self, sql: str, filters: Filters | None = None, values: Values | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """The rows of one statement, computed when they are fetched. A sandboxed session refuses what does not read.
+
+        `values`: variables that the statement may ask for (getvariable): name → type and value.
+        """
         sql = as_text(sql)
         if self.sandboxed:
             sql = only_reads(sql, self._root)
@@ -130,7 +141,7 @@ class Session:
         words = words_of(sql)
         try:
             answer = self._with_views if self._keep == "nothing" else self._with_tables
-            made = answer(sql, words, filters)
+            made = answer(sql, words, filters, values or {})
         except duckdb.CatalogException as error:
             raise self._no_relation(error) from error
         except duckdb.Error as error:
@@ -147,9 +158,12 @@ class Session:
         except duckdb.Error as error:
             raise explain(error) from error
 
-    def _with_views(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+    def _with_views(
+        self, sql: str, words: set[str], filters: Filters | None, values: Values
+    ) -> duckdb.DuckDBPyRelation | None:
         """The query with all it needs before it; nothing is computed yet."""
         cursor, needed = self._cursor(filters), closure(words)
+        _set(cursor, values)
         is_whole = filters is None or filters == Filters()  # only what no filter narrows is kept
         text = composed(sql, self._facts.needed(words) if self._facts is not None and is_whole else needed)
         if text is not None:
@@ -158,9 +172,12 @@ class Session:
         self._make(set(self._relations) if _shows_catalog(words, needed) else needed.keys())
         return cursor.sql(sql)
 
-    def _with_tables(self, sql: str, words: set[str], filters: Filters | None) -> duckdb.DuckDBPyRelation | None:
+    def _with_tables(
+        self, sql: str, words: set[str], filters: Filters | None, values: Values
+    ) -> duckdb.DuckDBPyRelation | None:
         """The query with what it names before it, and what that builds on computed and kept."""
         cursor, kept = self._kept_for(filters or Filters())
+        _set(cursor, values)
         try:
             named = {name.lower() for name in cursor.get_table_names(sql)}
         except duckdb.Error:  # not for us to explain: it fails once more below, or it is no query
@@ -221,6 +238,18 @@ class Session:
         if missing is None:
             return explain(error)
         return UsageError.unknown_name("relation", missing[1], list(self._relations))
+
+
+def _set(cursor: duckdb.DuckDBPyConnection, values: Values) -> None:
+    """The variables of one query; the values reach DuckDB bound, never as text of the statement."""
+    for name, (kind, value) in values.items():
+        cursor.execute(f'SET VARIABLE "{name}" = CAST(? AS {kind})', [value])
+
+
+def _more(asked: Keep | None, fitting: Keep) -> Keep:
+    """What is kept: the more of what is asked for and what the size of the lake suggests."""
+    order: tuple[Keep, ...] = ("nothing", "facts", "all")
+    return max(asked or "nothing", fitting, key=order.index)
 
 
 def as_text(sql: str) -> str:

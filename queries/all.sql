@@ -111,6 +111,15 @@
 .read queries/reports/effort.sql
 .read queries/reports/record_types.sql
 .read queries/reports/record_fields.sql
+.read queries/reports/tokens.sql
+.read queries/reports/tokens_by_day.sql
+.read queries/reports/cache_share.sql
+.read queries/reports/run_costs.sql
+.read queries/reports/run_durations.sql
+.read queries/reports/limit_windows.sql
+.read queries/reports/completeness.sql
+.read queries/reports/slow_tools.sql
+.read queries/reports/failing_tools.sql
 .read queries/reports/data_quality.sql
 .read queries/checks/sums_agree.sql
 .read queries/checks/lines_of_sources.sql

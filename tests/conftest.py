@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from browser import browser  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "data" / "corpus"

@@ -49,6 +49,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     assert "runlake = analytics.cli:main" in wheel.read(f"{info}/entry_points.txt").decode()
     assert f"{info}/licenses/LICENSE" in wheel.namelist()
     assert "analytics/py.typed" in wheel.namelist()
+    assert {"analytics/html/report.css", "analytics/html/report.js"} <= set(wheel.namelist())
 
 
 def test_each_dependency_has_its_reason():

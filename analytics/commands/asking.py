@@ -16,7 +16,9 @@ from analytics.commands.options import (
     LakeOption,
     OutOption,
     Output,
+    ReportsOption,
     RunOption,
+    SetOption,
     SinceOption,
     UntilOption,
     VersionOption,
@@ -26,6 +28,7 @@ from analytics.commands.options import (
     opened,
 )
 from analytics.errors import RunlakeError, UsageError
+from analytics.ownreports import folder_of, settings, unknown
 
 if TYPE_CHECKING:
     from analytics.api import Lake
@@ -47,6 +50,12 @@ def report(
     wire: WireOption = None,
     run: RunOption = None,
     where: WhereOption = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write one page with pictures: all reports, or those named."),
+    ] = None,
+    set_: SetOption = None,
+    own: ReportsOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
     format_: FormatOption = None,
@@ -68,12 +77,22 @@ def report(
             'like with `runlake sql "FROM token_usage SELECT day, model, … GROUP BY ALL"`.'
         )
     grouping = by[0] if by else None
+    filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
+    values = settings(set_ or [])
+    if html is not None:
+        if format_ is not None or out is not None or top is not None:
+            raise UsageError("--html FILE says what is written and where: give it without --format, --top and -o.")
+        with opened(lake, at, one_by_one=True, reports=own, many=True) as source:
+            _check_values(source, values, names, grouping)
+            options.tell_left_out(source, **filters)
+            write_page(source, html, names, grouping, filters=filters, where=where, values=values)
+        return
     is_summary = output.chosen == "md" and (top is not None or not names)
     if top is not None and not is_summary:
         raise UsageError('--top is for --format md. In other formats use --where, or `runlake sql "… LIMIT 10"`.')
-    with opened(lake, at, one_by_one=True) as source:
-        filters: dict[str, Any] = {"since": since, "until": until, "wire": wire, "run": run}
-        rows = {name: source.report(name, grouping, where=where, **filters) for name in wanted}
+    with opened(lake, at, one_by_one=True, reports=own) as source:
+        _check_values(source, values, wanted, grouping)
+        rows = {name: source.report(name, grouping, where=where, set=values, **filters) for name in wanted}
         options.tell_left_out(source, **filters)
         if is_summary:
             _summarize(source, rows, grouping, top, filters, output)
@@ -81,6 +100,23 @@ def report(
             emit(rows[wanted[0]], output, are_few=source.has_few_events)
         else:
             _emit_several(rows, output, are_few=source.has_few_events)
+
+
+def _check_values(source: Any, values: dict[str, str], names: list[str] | None, by: str | None) -> None:
+    if values:
+        catalog = source.catalog
+        unknown(values, [catalog.file(name, by) for name in names] if names else [*catalog.own.values()])
+
+
+def write_page(
+    source: Any, out: Path, names: list[str] | None, by: str | None, *, filters: dict[str, Any], where: str | None,
+    values: dict[str, str],
+) -> None:  # fmt: skip
+    """Writes the reports as one page, and says so."""
+    from analytics.html.page import Question, write_report
+
+    size = write_report(source, out, names or [], by, Question(filters, where, values))
+    options.say(f"{out}: {size:,} bytes")
 
 
 def _summarize(
@@ -125,13 +161,18 @@ def _emit_several(rows: dict[str, Any], output: Output, *, are_few: bool) -> Non
     options.write_folder(rows, output.out, output, are_few=are_few)
 
 
-def reports(format_: FormatOption = None, out: OutOption = None, formulas: FormulasOption = "escape") -> None:
+def reports(
+    own: ReportsOption = None,
+    format_: FormatOption = None,
+    out: OutOption = None,
+    formulas: FormulasOption = "escape",
+) -> None:
     """What can be reported, and what one row of each is."""
     import pyarrow as pa
 
-    from analytics import api
+    from analytics.catalog import Catalog
 
-    listed = api.report_list()
+    listed = Catalog(folder_of(own or options.State.reports)).listed()
     emit(pa.Table.from_pylist(listed), Output(format_, out, formulas))
 
 

@@ -40,6 +40,14 @@ FormulasOption = Annotated[
     Formulas,
     typer.Option("--csv-formulas", help="In csv, disarm text a spreadsheet or terminal would act on, or leave it raw."),
 ]
+ReportsOption = Annotated[
+    Path | None,
+    typer.Option("--reports", metavar="DIR", help="A folder of your own reports (.sql); else RUNLAKE_REPORTS."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of a report of your own.", show_default=False),
+]
 WireOption = Annotated[str | None, typer.Option("--wire", metavar="NAME", help="Only runs of this wire.")]
 RunOption = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only this run.")]
 _WHEN = "a date, an ISO 8601 time (UTC unless it says otherwise), or an age such as 36h, 7d, 2w"
@@ -60,6 +68,7 @@ class State:
     """What the switches before the command said."""
 
     lake: str | None = None
+    reports: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +90,21 @@ def lake_path(given: str | None) -> str:
     return given or State.lake or os.environ.get("RUNLAKE_LAKE") or DEFAULT_LAKE
 
 
-def opened(given: str | None, version: int | None = None, *, one_by_one: bool = False) -> Lake:
+def opened(
+    given: str | None, version: int | None = None, *, one_by_one: bool = False, reports: Path | None = None,
+    many: bool = False,
+) -> Lake:  # fmt: skip
     """The lake, for reading. The engine's own walls always stand; only the Python API goes without.
 
-    `one_by_one`: the command reads each answer to its end before it begins the next.
+    `one_by_one`: the command reads each answer to its end before it begins the next. `many`: it asks so many
+    questions that what they build on is worth keeping whatever the lake's size.
     """
     from analytics.api import open_lake
 
-    return open_lake(lake_path(given), version=version, sandboxed=True, one_by_one=one_by_one)
+    return open_lake(
+        lake_path(given), version=version, sandboxed=True, one_by_one=one_by_one,
+        reports=reports or State.reports, keep="facts" if many else None,
+    )  # fmt: skip
 
 
 def say(text: str) -> None:

@@ -5,7 +5,7 @@
 -- not counted: calls that a policy decided alone
 -- by: state
 -- params: since, until, wire, run
--- picture: bar state calls
+-- picture: none
 CREATE OR REPLACE VIEW report_approvals AS
 SELECT
     run_id, tool, call_id, state, asked_at, asked_why, answered_by, answered_at, answered_why, waited_ms, is_exact

@@ -5,7 +5,7 @@
 -- not counted: refused lines do not move the machine
 -- by: none
 -- params: since, until, wire, run
--- picture: bar phase runs
+-- picture: none
 CREATE OR REPLACE VIEW report_phases AS
 SELECT
     run_id, completeness, outcome, phase, last_event, last_at, next_seq, turn_id, step, call_id, tool, reason,

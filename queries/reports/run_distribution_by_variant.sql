@@ -5,7 +5,7 @@
 -- not counted: runs with is_counted false; agents that another run started
 -- by: measure, wire, model, variant
 -- params: since, until, wire, run
--- picture: bar measure p50
+-- picture: none
 --   is_lower_bound: some of its runs were cut, so that every figure but runs may truly be higher.
 CREATE OR REPLACE VIEW report_run_distribution_by_variant AS
 WITH sums AS (

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from helpers import can_grow, ledger_row
 
-from analytics import api, blocks, feeding, open_lake
+from analytics import api, blocks, catalog, feeding, open_lake
 from analytics.ingest import ingest
 from analytics.refusals import REASONS
 from analytics.schema import END_RULES, KINDS, TOPICS, USAGE_SCOPES, arrow_schema
@@ -387,7 +387,7 @@ def check_lake(folder: Path, inputs: dict[int, bytes], *, is_thorough: bool = Fa
                 rows = relation.fetchall()
                 if rows:
                     raise Broken(f"the check {name} finds rows\n{len(rows)}: {rows[:5]}")
-            reports = [*api._reports()] if is_thorough else [*api.MAIN_REPORTS, "runs"]
+            reports = [*catalog.built_in()] if is_thorough else [*api.MAIN_REPORTS, "runs"]
             for name in [*reports, *(lake.exported if is_thorough else ("tool_calls", "transcript"))]:
                 try:
                     (lake.report(name) if name in reports else lake.table(name)).fetchall()
