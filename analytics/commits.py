@@ -179,7 +179,10 @@ def create(root: Place) -> None:
         create_table_with_add_actions(
             str(root), Schema.from_arrow(table_schema()), actions, partition_by=_PARTITIONS, name="runlake",
             configuration=_TABLE_CONFIG,
-            commit_properties=CommitProperties(custom_metadata={"runlake": {"note": "new lake"}}),
+            commit_properties=CommitProperties(
+                custom_metadata={"runlake": {"note": "new lake"}},
+                max_commit_retries=0,  # who comes second with version 0 would else make it anew as version 1
+            ),
             storage_options=places.storage_options(root),
         )  # fmt: skip
     except OSError as error:

@@ -58,7 +58,5 @@ def bucket(object_store, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.delenv(name)
     for name, text in (KEYS | {"AWS_ENDPOINT_URL": object_store.endpoint}).items():
         monkeypatch.setenv(name, text)
-    made = new_bucket(object_store)
-    yield made
+    yield new_bucket(object_store)
     object_store.fail()
-    made.client.close()

@@ -46,6 +46,7 @@ class ObjectStore:
     """The server: where it is, what it was asked, and what is to go wrong."""
 
     endpoint: str
+    client: object = None  # boto3's, made once: it reads half a megabyte of JSON first
 
     def fail(self, *faults: Fault) -> None:
         """From now on these faults, and no others."""
@@ -184,22 +185,22 @@ def serving() -> Iterator[ObjectStore]:
         env=os.environ | KEYS,
     )  # fmt: skip
     try:
-        yield ObjectStore(f"http://127.0.0.1:{server.stdout.readline().strip()}")
+        import boto3
+
+        endpoint = f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
+        yield ObjectStore(endpoint, boto3.client("s3", endpoint_url=endpoint, **keys))
     finally:
         server.communicate()
 
 
 def new_bucket(store: ObjectStore) -> Bucket:
     """An empty bucket in a store that works. The environment must say where that is (`KEYS`)."""
-    import boto3
-
-    forget_connections()
     store.fail()
     name = f"bucket-{os.getpid()}-{next(_numbers)}"
-    client = boto3.client("s3", region_name="us-east-1")
-    client.create_bucket(Bucket=name)
+    store.client.create_bucket(Bucket=name)
     store.forget()
-    return Bucket(store, client, name)
+    return Bucket(store, store.client, name)
 
 
 def forget_connections() -> None:

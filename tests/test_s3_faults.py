@@ -117,10 +117,13 @@ def test_a_store_that_replaces_what_it_was_told_to_keep_holds_no_lake(bucket, mo
 
 
 def say(capsys, *arguments):
-    """Exit code and stderr of a command."""
+    """Exit code and stderr of a command, in an environment of its own."""
     forget_connections()
     capsys.readouterr()
-    return run([str(one) for one in arguments]), capsys.readouterr().err
+    try:
+        return run([str(one) for one in arguments]), capsys.readouterr().err
+    finally:
+        forget_connections()
 
 
 def test_no_credentials(bucket, capsys, monkeypatch, tmp_path):

@@ -46,6 +46,14 @@ def finish(process, seconds=240):
     return out
 
 
+def wait_for(bucket, request):
+    """Until the store was asked this by another process."""
+    deadline = time.monotonic() + 120
+    while not bucket.store.asked(request):
+        assert time.monotonic() < deadline, request
+        time.sleep(0.2)
+
+
 def run_ids(lake):
     return [run for (run,) in lake.sql("SELECT run_id FROM runs ORDER BY run_id").fetchall()]
 
@@ -158,18 +166,16 @@ def test_what_is_overtaken_each_time_ends_in_a_sentence(bucket, monkeypatch):
     assert [key for key in bucket.listing("lake/record=event") if "none" not in key] == []  # nothing is left behind
 
 
-def test_two_who_make_a_lake_at_once_make_one(bucket, monkeypatch):
-    real, paths = commits.create, [bucket.put(f"in/{number}.jsonl", data) for number, data in enumerate(streams(2))]
-
-    def create(root):
-        monkeypatch.setattr(commits, "create", real)
-        ingest(bucket.url("lake"), paths[:1])  # by another, who saw no lake either
-        real(root)
-
-    monkeypatch.setattr(commits, "create", create)
-    ingest(bucket.url("lake"), paths[1:])
+def test_two_who_make_a_lake_at_once_make_one(bucket):
+    paths = [bucket.put(f"in/{number}.jsonl", data) for number, data in enumerate(streams(2))]
+    bucket.store.fail(Fault(r"PUT .*_delta_log/0+\.json", status="200", delay=6.0, times=1))
+    slow = bucket.start("--lake", bucket.url("lake"), "ingest", paths[0])
+    wait_for(bucket, r"PUT .*_delta_log/0+\.json")
+    ingest(bucket.url("lake"), paths[1:])  # saw no lake, and is first
+    finish(slow)
     lake = open_lake(bucket.url("lake"))
-    assert (lake.version, lake.sql("SELECT count(*) FROM sources").fetchall()) == (2, [(2,)])
+    assert [one["note"] for one in lake.history()] == ["ingest of 1 sources"] * 2 + ["new lake"]
+    assert lake.sql("SELECT count(*) FROM sources").fetchall() == [(2,)]
 
 
 def test_requests_that_two_hosts_have_seen_are_counted_once(bucket, tmp_path):
@@ -200,9 +206,7 @@ def test_a_killed_writer_leaves_nothing_that_is_seen(bucket, tmp_path):
     bucket.store.fail(Fault(r"PUT .*_delta_log/0+2\.json", delay=600.0))  # the commit never arrives
     bucket.store.forget()
     writer = bucket.start("--lake", lake, "ingest", bucket.url("in"))
-    deadline = time.monotonic() + 120
-    while not bucket.store.asked(r"PUT .*_delta_log") and time.monotonic() < deadline:
-        time.sleep(0.2)
+    wait_for(bucket, r"PUT .*_delta_log")
     writer.send_signal(signal.SIGKILL)
     writer.communicate()
     bucket.store.fail()
