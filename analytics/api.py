@@ -301,9 +301,7 @@ class Lake:
 
             return SparkQueries(self.store, self._spark)
         keep = self._keep if with_facts else None
-        return Session(
-            self.store, sandboxed=sandboxed, one_by_one=self._one_by_one, keep=keep, with_facts=with_facts
-        )
+        return Session(self.store, sandboxed=sandboxed, one_by_one=self._one_by_one, keep=keep, with_facts=with_facts)
 
     def _move(self, store: Store) -> None:
         """Relations already given out keep the session they came from."""

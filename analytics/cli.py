@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,9 +44,7 @@ for command in (
 
 @app.callback()
 def before(
-    lake: Annotated[
-        Path | None, typer.Option("--lake", metavar="DIR", help="The lake's folder; else RUNLAKE_LAKE, else ./lake.")
-    ] = None,
+    lake: Annotated[str | None, typer.Option("--lake", metavar="DIR", help=options.LAKE_HELP)] = None,
     reports: options.ReportsOption = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: FBT002
 ) -> None:
@@ -86,7 +83,7 @@ def _explain(error: Exception) -> int:
     elif isinstance(error, OSError) and error.errno is not None:
         code, text = 1, str(RunlakeError.from_os("write to", error.filename or "stdout", error))
     elif type(error).__module__.split(".")[0].lstrip("_") == "duckdb":
-        from analytics.sqlrun import explain  # noqa: PLC0415 (duckdb is loaded already)
+        from analytics.readsonly import explain  # noqa: PLC0415 (duckdb is loaded already)
 
         explained = explain(error)
         code, text = explained.exit_code, str(explained)

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from analytics import lakefiles
 from analytics.lakefiles import EMPTY_WIRE, ROW_GROUP_ROWS, WrittenFile
+from analytics.places import parquet_file
 from analytics.schema import Record, arrow_schema
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _stretches(paths: Sequence[Path], record: Record) -> list[_Stretch]:
     columns = ["source_id"] if record == "source" else ["source_id", "line"]
     for at, path in enumerate(paths):
         before = 0
-        with pq.ParquetFile(path) as reader:
+        with parquet_file(path) as reader:
             for group in range(reader.num_row_groups):
                 table = reader.read_row_group(group, columns=columns)
                 lines = table["line"] if "line" in columns else None
@@ -177,7 +178,7 @@ def _gather(paths: Sequence[Path], chunk: Sequence[_Stretch], record: Record) ->
     for (file, group), ranges in wanted.items():
         ranges.sort()
         base, first = 0, 0
-        with pq.ParquetFile(paths[file]) as reader:
+        with parquet_file(paths[file]) as reader:
             for batch in reader.iter_batches(batch_rows(reader, group), row_groups=[group]):
                 end = base + batch.num_rows
                 rows = []
@@ -231,7 +232,9 @@ class _Output:
 
     def maybe_roll(self) -> None:
         """Begins the next file if this one is large enough. Called where a source ends."""
-        if self._writer is not None and (self.root / self._relative).stat().st_size >= self.target:
+        if self._writer is None:
+            return
+        if lakefiles.bytes_so_far(self.root / self._relative, self._writer) >= self.target:
             self._close()
 
     def finish(self) -> list[WrittenFile]:
@@ -273,7 +276,8 @@ def _by_kind(table: pa.Table, group_rows: int) -> pa.Table:
 
 def _source_rows(root: Path, files: Iterable[WrittenFile]) -> Iterator[tuple[int, WrittenFile, pa.Table]]:
     for at, file in enumerate(files):
-        yield at, file, pq.ParquetFile(root / file.relative).read(columns=["source_id", "revision"])
+        with parquet_file(root / file.relative) as reader:
+            yield at, file, reader.read(columns=["source_id", "revision"])
 
 
 def _newest(store: Store) -> dict[str, tuple[int, str, int]]:

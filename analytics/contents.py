@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import xxhash
 
-from analytics.reading import open_source
+from analytics.reading import open_bytes, open_source
 
 _BLOCK = 1 << 20
 _EDGE = 4096
@@ -69,7 +68,7 @@ def _whole_digest(path: str, size: int) -> str | None:
     """Digest of the stored bytes, compressed or not; None where the file is no longer what it was."""
     digest, seen = xxhash.xxh3_128(), 0
     try:
-        with Path(path).open("rb", buffering=0) as file:
+        with open_bytes(path) as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
                 seen += len(block)
@@ -87,8 +86,8 @@ def _edges(path: str, size: int) -> bytes | None:
 
 
 def _read_edges(path: str, size: int) -> bytes:
-    with Path(path).open("rb", buffering=0) as file:
-        head = file.read(_EDGE)
+    with open_bytes(path) as file:
+        head = bytes(file.read(_EDGE))
         if size > _EDGE:
             file.seek(max(_EDGE, size - _EDGE))
             head += file.read(_EDGE)

@@ -7,21 +7,21 @@ readers. Any other is the Delta library's to read (`analytics.commits`), and to 
 from __future__ import annotations
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from analytics import places
 from analytics.lakefiles import WrittenFile
+from analytics.places import Place
 
 MOST_COMMITS = 200  # a checkpoint is soon faster
 _COMMIT = re.compile(r"(\d{20})\.json")
 
 
-def read_log(root: Path, version: int | None) -> tuple[int, tuple[WrittenFile, ...]] | None:
+def read_log(root: Place, version: int | None) -> tuple[int, tuple[WrittenFile, ...]] | None:
     """The version asked for (None: the newest) and its files; None where the Delta library has to look."""
-    names = os.listdir(root / "_delta_log")
+    names = places.tags_in(root / "_delta_log")
     commits = sorted(int(found[1]) for name in names if (found := _COMMIT.fullmatch(name)))
     is_whole = commits == list(range(len(commits))) and 0 < len(commits) <= MOST_COMMITS
     if not is_whole or any("checkpoint" in name for name in names):
@@ -30,14 +30,14 @@ def read_log(root: Path, version: int | None) -> tuple[int, tuple[WrittenFile, .
     if not 0 <= last < len(commits):
         return None
     live: dict[str, WrittenFile] = {}
-    for number in commits[: last + 1]:
-        try:
-            text = (root / "_delta_log" / f"{number:020d}.json").read_text(encoding="utf-8")
+    try:
+        wanted = {name: names[name] for name in (f"{number:020d}.json" for number in commits[: last + 1])}
+        for text in places.texts(root / "_delta_log", wanted):
             for line in text.splitlines():
                 if line and not _apply(json.loads(line), live):
                     return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
     return last, in_order(live.values())
 
 

@@ -1,4 +1,4 @@
-"""What there is to read: files, folders, globs, streams. Only names and `stat`; nothing is opened.
+"""What there is to read: files, folders, globs, streams, objects. Only names and `stat`; nothing is opened.
 
 A source is named by its real path, so a file that is reached in two ways is found once. Names are kept as the file
 system gives them (surrogate escapes for bytes that are not UTF-8); `display` is what is stored and shown.
@@ -14,12 +14,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from analytics.places import is_remote
+
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".log", ".txt")
 COMPRESSED = (".gz", ".zst")
-_TAKEN = tuple(plain + packed for plain in SUFFIXES for packed in ("", *COMPRESSED))
-_LAKE_MARK = "_delta_log"
-_OUTPUTS = "tool-results"  # beside a Claude Code session: what tools printed, be it a transcript, is none of a run
-_NOTES = ".meta.json"
+TAKEN = tuple(plain + packed for plain in SUFFIXES for packed in ("", *COMPRESSED))
+LAKE_MARK = "_delta_log"
+OUTPUTS = "tool-results"  # beside a Claude Code session: what tools printed, be it a transcript, is none of a run
+NOTES = ".meta.json"
 _SPECIAL = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -75,6 +77,19 @@ def inode_of(info: os.stat_result) -> int:
     return info.st_ino & 0x7FFF_FFFF_FFFF_FFFF
 
 
+def found_at(path: str) -> Found | None:
+    """What is found at a path that was found before; None where there is no file any more."""
+    if is_remote(path):
+        from analytics import objectsources  # noqa: PLC0415 (0.5 s; what stands in folders needs none of it)
+
+        return objectsources.found_at(path)
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return Found(path, info.st_size, info.st_mtime_ns, inode_of(info)) if stat.S_ISREG(info.st_mode) else None
+
+
 def discover(given: Iterable[str | os.PathLike[str]]) -> Discovery:
     """Finds what the given paths name: `-`, files whatever their name, folders (recursively), and quoted globs."""
     search = _Search()
@@ -98,6 +113,10 @@ class _Search:
         """One path as the user gave it."""
         if path == "-":
             self.taken["-"] = Found("-", 0, 0, 0, "stream")
+        elif is_remote(path):
+            from analytics import objectsources  # noqa: PLC0415 (0.5 s; what stands in folders needs none of it)
+
+            objectsources.take(path, self.result, self.taken)
         elif os.path.lexists(path):
             self._take_named(path, is_from_glob=False)
         elif re.search(r"[*?\[]", path):
@@ -148,19 +167,19 @@ class _Search:
                 self.result.unlisted.append(folder)
                 self.result.problems.append(_problem(folder, error))
                 continue
-            if any(entry.name == _LAKE_MARK for entry in here):
+            if any(entry.name == LAKE_MARK for entry in here):
                 self._refuse(folder, "it is a lake (a Delta table)", is_error=False)
                 continue
             for entry in here:
                 try:
                     if entry.is_dir(follow_symlinks=False):
-                        if entry.name == _OUTPUTS and os.path.exists(folder + ".jsonl"):
+                        if entry.name == OUTPUTS and os.path.exists(folder + ".jsonl"):
                             self.result.ignored += len(os.listdir(entry.path))
                         else:
                             pending.append(entry.path)
-                    elif entry.name.endswith(_NOTES) and os.path.exists(entry.path.removesuffix(_NOTES) + ".jsonl"):
+                    elif entry.name.endswith(NOTES) and os.path.exists(entry.path.removesuffix(NOTES) + ".jsonl"):
                         self.result.ignored += 1  # what Claude Code notes of a subagent's file beside it
-                    elif entry.name.lower().endswith(_TAKEN):
+                    elif entry.name.lower().endswith(TAKEN):
                         self._take_entry(entry)
                     else:
                         self.result.ignored += 1
@@ -192,8 +211,8 @@ class _Search:
         """True: the folder is a lake, or stands inside one."""
         if folder not in self._lakes:
             above = os.path.dirname(folder)
-            is_mark = os.path.basename(folder) == _LAKE_MARK
-            here = is_mark or os.path.isdir(os.path.join(folder, _LAKE_MARK))
+            is_mark = os.path.basename(folder) == LAKE_MARK
+            here = is_mark or os.path.isdir(os.path.join(folder, LAKE_MARK))
             self._lakes[folder] = here or (above != folder and self._is_in_lake(above))
         return self._lakes[folder]
 

@@ -54,6 +54,28 @@ class RunlakeError(Exception):
 class CannotWrite(RunlakeError):
     """The operating system does not let us write to the lake: no room, no right, a limit."""
 
+    @classmethod
+    def at(cls, doing: str, path: str | Path, error: OSError) -> CannotWrite:
+        """What a file system or an object store refused."""
+        return StoreError.from_store(doing, path, error) if "://" in str(path) else cls.from_os(doing, path, error)
+
+
+class StoreError(CannotWrite):
+    """An object store refuses a request, or does not answer."""
+
+    @classmethod
+    def from_store(cls, doing: str, path: str | Path, error: OSError) -> StoreError:
+        """What it refused (see `objects.as_os_errors`), and what to look at."""
+        hints = {
+            errno.EACCES: "Check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, "
+            "AWS_PROFILE) and what they may do there.",
+            errno.ENOENT: "Check the name, AWS_REGION and AWS_ENDPOINT_URL.",
+            errno.ETIMEDOUT: "Check AWS_ENDPOINT_URL and the network, and run the same command again.",
+        }
+        words = (error.strerror or str(error)).rstrip(".")
+        again = "What was committed before is intact; run the same command again."
+        return cls(f"Could not {doing} {path}: {words}. {hints.get(error.errno or 0, again)}")
+
 
 class UsageError(RunlakeError):
     """The command line or the call asks for what does not exist."""
@@ -170,10 +192,38 @@ class LakeError(RunlakeError):
         )
 
     @classmethod
+    def crowded(cls, root: Path, tried: int) -> LakeError:
+        """So many writers that this one never came first."""
+        return cls(
+            f"The commit to the lake {root} was overtaken by other writers {tried} times. What was committed before is"
+            " intact; run the same command again, with fewer writers at once."
+        )
+
+    @classmethod
+    def no_conditional_put(cls, root: str) -> LakeError:
+        """A store without the one thing that keeps two writers from overwriting each other's commits."""
+        return cls(
+            f"A lake cannot stand at {root}: its store replaced an object though it was told not to (If-None-Match), so"
+            " two writers could destroy each other's commits. Use a store with conditional writes."
+        )
+
+    @classmethod
+    def overtaken(cls, root: Path, tried: int) -> LakeError:
+        """Other writers read the same sources each time."""
+        return cls(
+            f"Other writers read the same sources into the lake {root} {tried} times while this ingest planned. What"
+            " was committed is intact; run the same command again when they are done."
+        )
+
+    @classmethod
     def misfit(cls, relative: str, what: str) -> LakeError:
         """A file handed over for commit is not what its description says."""
         remedy = "Nothing was committed; run the same command again"
         return cls(f"The file {relative} cannot be committed: {what}. {remedy}.")
+
+
+class Overtaken(LakeError):
+    """Another writer has changed what a commit builds on. Nothing was committed; it has to be planned anew."""
 
 
 class QueryFileError(RunlakeError):

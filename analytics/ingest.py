@@ -6,32 +6,34 @@ was in, and the next one reads only what is missing.
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analytics.discover import Discovery, Problem, discover
-from analytics.errors import UsageError
+from analytics import engines
+from analytics.discover import Discovery, discover
+from analytics.errors import Overtaken, UsageError
 from analytics.ingestreport import IngestReport, Progress
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile, data_path, describe, new_ingest_id, parquet_writer, runlake_version
 from analytics.ledger import NOTHING_HERE, Ledger, Row, hide_secrets, source_table
 from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.originals import Original
+from analytics.places import is_remote
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
+from analytics.retrying import SoFar, batches_of, restore, seen_by
 from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.engines.local import Pool
-    from analytics.worker import FileRecord, ReadTask, Result, Settings
+    from analytics.worker import FileRecord, ReadTask, Settings
 
 TASK_BYTES = 96 << 20
 TASK_FILES = 2_000
@@ -53,13 +55,15 @@ def ingest(
     max_ratio: int = MAX_RATIO,
     shared: bool = False,
     spark: SparkSession | None = None,
+    host: str | None = None,
     progress: Progress | None = None,
     on_wait: Callable[[str], None] | None = None,
 ) -> IngestReport:
     """Read what is new under `paths` into the lake. Raises UsageError on a wrong call, RunlakeError if a commit fails.
 
     A source that cannot be read, a refused line or a skipped file is no failure: it is in the report and in the lake.
-    `spark`: files are read by the executors of this Spark session instead of local processes.
+    `spark`: files are read by the executors of this Spark session instead of local processes. `host`: what this
+    machine is called in the lake; else RUNLAKE_HOST, else its node name.
     """
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
@@ -70,7 +74,8 @@ def ingest(
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."
         )
     given = list(paths)
-    discovery = discover(given)
+    alone = not is_remote(lake)  # else others may commit while we look: see below
+    discovery = discover(given) if alone else Discovery()
     store = Store.open(lake, create=True, shared=shared)
     waited: list[str] = []
 
@@ -80,43 +85,36 @@ def ingest(
             on_wait(sentence)
 
     with store.lock(wait):
-        if waited:  # what was found is old, and the ledger is not: what grew meanwhile would seem to have shrunk
+        if waited or not alone:  # what was found before the ledger was read would seem to have shrunk if it grew since
             discovery = discover(given)
         store.vacuum_orphans()
-        store = store.latest()
         ingest_id = new_ingest_id()
         report = IngestReport(store.version, ingest_id)
-        ledger = Ledger.load(store)
-        todo = plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again)
-        if todo.is_empty:
-            store = store.refresh()
-        else:
+        so_far = SoFar()
+        while True:
+            if alone or so_far.is_begun:
+                store = store.latest()
+            ledger = Ledger.load(store, host=host)
+            todo = so_far.rest_of(plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again))
+            if todo.is_empty:
+                store = store.refresh()
+                break
             from analytics.worker import Settings  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
 
             settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
-            run = _Run(store, ledger, todo, settings, report, jobs, progress, started, spark)
+            run = _Run(store, ledger, todo, settings, report, jobs, progress, started, so_far, spark)
             with store.writing():
                 if not redact:
                     run.store = run.store.mark_unredacted()
-                run.go()
+                is_done = run.go()
             store = run.store
-        _close(report, discovery, todo, store)
+            if is_done:
+                break
+            so_far.wait(store.root)
+            discovery = discover(given)  # as above
+        report.close(discovery, todo, store.version, read_now=so_far.paths)
     report.seconds = time.monotonic() - started
     return report
-
-
-def _close(report: IngestReport, discovery: Discovery, todo: Plan, store: Store) -> None:
-    report.version = store.version
-    report.files_unchanged = len(todo.unchanged) + len(todo.touched)
-    report.files_gone = len(todo.gone)
-    report.files_ignored = discovery.ignored
-    for problem in discovery.problems:
-        _note(report, problem)
-
-
-def _note(report: IngestReport, problem: Problem) -> None:
-    into = report.problems if problem.is_error else report.skipped
-    into.append((problem.path, problem.reason))
 
 
 class _Run:
@@ -124,13 +122,13 @@ class _Run:
 
     def __init__(
         self, store: Store, ledger: Ledger, todo: Plan, settings: Settings, report: IngestReport, jobs: int | None,
-        progress: Progress | None, started: float, spark: SparkSession | None,
+        progress: Progress | None, started: float, so_far: SoFar, spark: SparkSession | None,
     ) -> None:  # fmt: skip
         self.store, self.todo, self.settings, self.report = store, todo, settings, report
         self.progress, self.started = progress, started
         self.now = datetime.now(UTC)
         self.ledger = ledger
-        self.numbers = itertools.count(1)
+        self.so_far, self.numbers, self.planned_at = so_far, so_far.numbers, store.version
         self.originals: dict[str, Original | None] = {copy.copy_of: None for copy in todo.copies}
         from analytics.redact import Redactor  # noqa: PLC0415 (the same)
 
@@ -142,27 +140,24 @@ class _Run:
         self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
         self.spark = spark
         if spark is not None:
-            from analytics.engines.spark.ingest import parallelism  # noqa: PLC0415 (an extra)
+            self.jobs = jobs or engines.parallelism(spark)
 
-            self.jobs = jobs or parallelism(spark)
+    def go(self) -> bool:
+        """All batches; the last one also says what changed without being read.
 
-    def go(self) -> None:
-        """All batches; the last one also says what changed without being read."""
-        batches = list(_batches(self.todo.read)) or [[]]
-        with self.pool() as pool:
+        False: another writer was first with something of a batch, and what is not committed has to be planned anew.
+        """
+        batches = batches_of(self.todo, self.store.root, _batches(self.todo.read))
+        with engines.pool(self.settings, self.jobs, self.spark) as pool:
             for number, batch in enumerate(batches, 1):
-                last = number == len(batches)
-                self.batch(pool, number, batch, last=last)
-
-    def pool(self) -> Pool:
-        """What reads the groups of files."""
-        if self.spark is not None:
-            from analytics.engines.spark.ingest import SparkPool  # noqa: PLC0415 (an extra)
-
-            return SparkPool(self.spark, self.settings)
-        from analytics.engines.local import Pool  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
-
-        return Pool(self.jobs, self.settings)
+                before = deepcopy(self.report)
+                try:
+                    self.batch(pool, next(self.so_far.batches), batch, last=number == len(batches))
+                except Overtaken:
+                    restore(self.report, before)
+                    return False
+                self.so_far.add(batch)
+        return True
 
     def batch(self, pool: Pool, number: int, tasks: list[Task], *, last: bool) -> None:
         """Read one batch and commit it."""
@@ -179,7 +174,7 @@ class _Run:
             digest = record.row.get("digest")
             original = self.ledger.with_content(digest, record.row["bytes_read"]) if digest is not None else None
             if original is not None:
-                self.forget(result)
+                self.forget(result.files)
                 self.report.files_copied += 1
                 continue
             added += result.files
@@ -197,7 +192,14 @@ class _Run:
             added, removed = added + list(done.added), list(done.removed)
         note = f"ingest of {len(tasks)} sources"
         self.report.bytes_out += sum(file.size_bytes for file in added)
-        self.store = self.store.commit(added, removed, ingest_id=self.settings.ingest_id, note=note, batch=number)
+        since = (self.planned_at, seen_by(self.ledger, tasks, self.todo if last else None))
+        try:
+            self.store = self.store.commit(
+                added, removed, ingest_id=self.settings.ingest_id, note=note, batch=number, since=since
+            )
+        except Overtaken:
+            self.forget(added)
+            raise
 
     def rows(self, records: list[FileRecord], tasks: dict[str, Task]) -> dict[str, list[Row]]:
         """Ledger rows of what was read, per wire; counts them into the report."""
@@ -303,10 +305,10 @@ class _Run:
             files.append(describe(self.store.root, relative))
         return files
 
-    def forget(self, result: Result) -> None:
+    def forget(self, files: Iterable[WrittenFile]) -> None:
         """Delete files that are not to be committed after all."""
-        for file in result.files:
-            Path(self.store.root, file.relative).unlink()
+        for file in files:
+            (self.store.root / file.relative).unlink()
 
     def tick(self, done: int, lines: int) -> None:
         """Pass progress on."""

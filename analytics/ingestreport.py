@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from analytics.discover import Discovery
+    from analytics.planning import Plan
 
 
 class Progress(Protocol):
@@ -38,3 +43,14 @@ class IngestReport:
     bytes_in: int = 0
     bytes_out: int = 0
     seconds: float = 0.0
+
+    def close(self, discovery: Discovery, todo: Plan, version: int, *, read_now: Collection[str]) -> None:
+        """What holds at the end. `read_now`: paths this ingest has read itself; a later plan found them unchanged."""
+        self.version = version
+        self.files_unchanged = sum(found.path not in read_now for found in (*todo.unchanged, *todo.touched))
+        self.files_gone = len(todo.gone)
+        self.files_ignored = discovery.ignored
+        for problem in discovery.problems:
+            into = self.problems if problem.is_error else self.skipped
+            into.append((problem.path, problem.reason))
+        self.problems = list(dict.fromkeys(self.problems))  # who plans twice meets the same twice

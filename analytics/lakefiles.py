@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import CannotWrite, LakeError
+from analytics.places import Place, footer, is_remote, where
 from analytics.schema import Record, arrow_schema
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def private(*, shared: bool) -> Iterator[None]:
         os.umask(before)
 
 
-def parquet_writer(path: Path, record: Record, *, level: int = 3, schema: pa.Schema | None = None) -> pq.ParquetWriter:
+def parquet_writer(path: Place, record: Record, *, level: int = 3, schema: pa.Schema | None = None) -> pq.ParquetWriter:
     """A writer for one record kind's file. The texts that never repeat are spared the attempt at a dictionary.
 
     `schema`: the same columns in other Arrow types that give the same Parquet types.
@@ -103,26 +103,41 @@ def parquet_writer(path: Path, record: Record, *, level: int = 3, schema: pa.Sch
 
     schema = schema or arrow_schema(record)
     unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", *_RISING}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return pq.ParquetWriter(
-        path, schema, compression="zstd", compression_level=level, store_schema=False,
+    if not is_remote(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    to = where(path)
+    writer = pq.ParquetWriter(
+        to, schema, compression="zstd", compression_level=level, store_schema=False,
         use_dictionary=[name for name in schema.names if name not in unique],
         write_statistics=[name for name in schema.names if name not in _NO_STATISTICS],
         data_page_size=1 << 20, max_rows_per_page=1 << 20,
         column_encoding={name: "DELTA_BINARY_PACKED" for name in _RISING if name in schema.names},
     )  # fmt: skip
+    if to is not path:
+        writer.file_handle = to  # closed with the writer, as it does with a file it opens itself
+    return writer
 
 
-def describe(root: Path, relative: str) -> WrittenFile:
+def abandon(writer: pq.ParquetWriter) -> None:
+    """After a failure: do not try to finish the file (pyarrow would, when the writer is collected)."""
+    writer.is_open = False
+    if hasattr(writer.file_handle, "abandon"):
+        writer.file_handle.abandon()
+
+
+def bytes_so_far(path: Place, writer: pq.ParquetWriter) -> int:
+    """How much of a file that is still being written has left memory."""
+    return int(writer.file_handle.tell()) if is_remote(path) else path.stat().st_size
+
+
+def describe(root: Place, relative: str) -> WrittenFile:
     """What a finished data file holds, from its footer."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 (the same)
-
     record, wire = partition_of(relative)
-    path = root / relative
-    return WrittenFile(relative, record, wire, pq.read_metadata(path).num_rows, path.stat().st_size)
+    read, size = footer(root / relative)
+    return WrittenFile(relative, record, wire, read.num_rows, size)
 
 
-def size_of(path: Path) -> int | None:
+def size_of(path: Place) -> int | None:
     """The size of a file; None where there is none."""
     try:
         return path.stat().st_size
@@ -139,23 +154,20 @@ def partition_of(relative: str) -> tuple[Record, str]:
     return record, found[2]
 
 
-def delta_stats(root: Path, file: WrittenFile) -> str:
+def delta_stats(root: Place, file: WrittenFile) -> str:
     """Delta's statistics of a file, and on the way the proof that the file is what it is said to be."""
     import pyarrow as pa  # noqa: PLC0415 (the same)
-    import pyarrow.parquet as pq  # noqa: PLC0415
 
-    path = root / file.relative
     try:
-        footer = pq.read_metadata(path)
-        size = path.stat().st_size
+        read, size = footer(root / file.relative)
     except (OSError, pa.ArrowInvalid) as error:
         raise LakeError.misfit(file.relative, f"it cannot be read ({error})") from error
-    if (footer.num_rows, size) != (file.rows, file.size_bytes):
+    if (read.num_rows, size) != (file.rows, file.size_bytes):
         said = f"{file.rows} rows in {file.size_bytes} bytes"
-        raise LakeError.misfit(file.relative, f"it holds {footer.num_rows} rows in {size} bytes, not {said}")
+        raise LakeError.misfit(file.relative, f"it holds {read.num_rows} rows in {size} bytes, not {said}")
     lowest, highest = {}, {}
     for name in _STAT_COLUMNS:
-        bounds = _bounds(footer, name)
+        bounds = _bounds(read, name)
         if bounds is not None:
             lowest[name], highest[name] = bounds
     return json.dumps({"numRecords": file.rows, "minValues": lowest, "maxValues": highest, "nullCount": {}})
@@ -179,11 +191,13 @@ def _bounds(footer: pq.FileMetaData, name: str) -> tuple[str, str] | None:
     return None if too_long else (low, high)
 
 
-def make_durable(root: Path, files: list[WrittenFile], *, shared: bool) -> None:
+def make_durable(root: Place, files: list[WrittenFile], *, shared: bool) -> None:
     """On disk before the log names them, so that a power cut leaves no commit that points at nothing.
 
-    And private, whoever made the files.
+    And private, whoever made the files. An object store keeps what it has taken, and knows no modes.
     """
+    if is_remote(root):
+        return
     paths = [root / file.relative for file in files]
     folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
     for path in (*paths, *sorted(folders, reverse=True)):
@@ -198,16 +212,22 @@ def make_durable(root: Path, files: list[WrittenFile], *, shared: bool) -> None:
 
 
 @contextmanager
-def writing(root: Path) -> Iterator[None]:
-    """What the operating system refuses inside is told as a sentence, with the file if it is known, or the lake."""
+def writing(root: Place) -> Iterator[None]:
+    """What the operating system (or the store) refuses inside is told as a sentence, with the file or the lake."""
     try:
         yield
     except OSError as error:
-        raise CannotWrite.from_os("write to", error.filename or root, error) from error
+        raise CannotWrite.at("write to", error.filename or root, error) from error
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Place, text: str) -> None:
     """Replaces a small file so that a reader sees the old text or the new one, never a part."""
+    if is_remote(path):
+        from analytics import objects  # noqa: PLC0415 (local lakes need none of it)
+
+        with writing(path):
+            objects.write_text(str(path), text)
+        return
     beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(3).hex()}.tmp")
     try:
         with beside.open("w", encoding="utf-8") as file:
@@ -237,13 +257,18 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 @contextmanager
 def lock(
-    root: Path, *, on_wait: Callable[[str], None] | None = None, wait: bool = True, shared: bool = False
+    root: Place, *, on_wait: Callable[[str], None] | None = None, wait: bool = True, shared: bool = False
 ) -> Iterator[bool]:
     """One writer per lake. The kernel releases the lock when its holder ends, however it ends.
+
+    On an object store there is no lock: writers of all hosts go on at once, and `commits` finds out who was first.
 
     The thread that holds it may take it again. If somebody else holds it, `on_wait` gets one sentence; with
     `wait=False` the body runs at once, told False.
     """
+    if is_remote(root):
+        yield True
+        return
     key = (str(root), threading.get_ident())
     if key in _held:
         handle, depth = _held[key]
@@ -265,7 +290,7 @@ def lock(
             os.close(handle)
 
 
-def _acquire(path: Path, on_wait: Callable[[str], None] | None, *, wait: bool, mode: int) -> int | None:
+def _acquire(path: Place, on_wait: Callable[[str], None] | None, *, wait: bool, mode: int) -> int | None:
     while True:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
@@ -293,7 +318,7 @@ def _acquire(path: Path, on_wait: Callable[[str], None] | None, *, wait: bool, m
         os.close(handle)
 
 
-def _is_still_there(handle: int, path: Path) -> bool:
+def _is_still_there(handle: int, path: Place) -> bool:
     """False: the lake was deleted and made anew while we waited, so our lock guards nothing."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from analytics.errors import LakeError
+from analytics.places import Place, is_remote
 from analytics.schema import SCHEMA_VERSION
 
 NAME = "runlake.json"
@@ -27,7 +27,7 @@ class Settings:
         return json.dumps(asdict(self), indent=2) + "\n"
 
 
-def read_settings(root: Path) -> Settings:
+def read_settings(root: Place) -> Settings:
     """The settings of the lake at `root`; an error where its columns are not ours."""
     text = read_text(root / NAME)
     if text is None:
@@ -42,9 +42,22 @@ def read_settings(root: Path) -> Settings:
         raise LakeError.damaged(root, f"{NAME} cannot be read ({error!r})") from error
 
 
-def read_text(path: Path) -> str | None:
+def read_text(path: Place) -> str | None:
     """A small file; None where there is none."""
+    if is_remote(path):
+        return _read_object(str(path))
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        return None
+
+
+def _read_object(path: str) -> str | None:
+    from analytics import objects  # noqa: PLC0415 (local lakes need none of it)
+
+    try:
+        return objects.read_text(path)
+    except FileNotFoundError as error:
+        if error.strerror == objects.NO_BUCKET:
+            raise
         return None

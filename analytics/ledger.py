@@ -6,21 +6,20 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import xxhash
 
+from analytics import places
 from analytics.lake import Store
 from analytics.lakefiles import WrittenFile
+from analytics.places import Place, is_remote
 from analytics.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -40,7 +39,8 @@ NOTHING_HERE: Mapping[str, Any] = {
 
 def source_id(host: str, path: str, salt: str = "") -> str:
     """Identity of a source. A stream has no lasting identity: its salt is the ingest that reads it."""
-    name = host.encode("utf-8", "surrogateescape") + b"\0" + os.fsencode(path)
+    of_host = b"" if is_remote(path) else host.encode("utf-8", "surrogateescape")  # an object is the same to all hosts
+    name = of_host + b"\0" + os.fsencode(path)
     return xxhash.xxh3_64_hexdigest(name + b"\0" + salt.encode() if salt else name)
 
 
@@ -64,6 +64,10 @@ def path_on_disk(row: Row, *, must_exist: bool = True) -> str | None:
 
 def _is_there(path: str) -> bool:
     """False only if the operating system says that nothing is there; a folder we may not enter hides what it holds."""
+    if is_remote(path):
+        from analytics.objectsources import is_there  # noqa: PLC0415 (what stands in folders needs none of it)
+
+        return is_there(path)
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -98,8 +102,8 @@ class Ledger:
         self._root = store.root
         self._files = _source_files(store)
         self.known: dict[str, Known] = {}
-        for number, file in enumerate(self._files):
-            table = pq.ParquetFile(self._root / file.relative).read(columns=list(_KEYS))
+        tables = places.tables([self._root / file.relative for file in self._files], _KEYS)
+        for number, (file, table) in enumerate(zip(self._files, tables, strict=True)):
             columns = [table.column(name).to_pylist() for name in _KEYS]
             for place, keys in enumerate(zip(*columns, strict=True)):
                 before = self.known.get(keys[0])
@@ -110,7 +114,7 @@ class Ledger:
     @classmethod
     def load(cls, store: Store, *, host: str | None = None) -> Ledger:
         """Reads the key columns of the version's ledger files; the others when somebody asks for a row."""
-        return cls(store, host or platform.node())
+        return cls(store, host or places.host_name())
 
     def __len__(self) -> int:
         return len(self.known)
@@ -130,7 +134,8 @@ class Ledger:
 
     def _read_light(self, file: int) -> pa.Table:
         names = [name for name in arrow_schema("source").names if name not in _HEAVY]
-        return pq.ParquetFile(self._root / self._files[file].relative).read(columns=names).combine_chunks()
+        with places.parquet_file(self._root / self._files[file].relative) as reader:
+            return reader.read(columns=names).combine_chunks()
 
     def whole_rows(self, sources: Collection[str]) -> dict[str, Row]:
         """Rows with the heavy columns. Times inside `runs` are microseconds, as the readers count them."""
@@ -188,10 +193,10 @@ def _source_files(store: Store) -> list[WrittenFile]:
     return [file for file in store.all_files if file.record == "source"]
 
 
-def _take(path: Path, rows: Sequence[int]) -> list[Row]:
+def _take(path: Place, rows: Sequence[int]) -> list[Row]:
     """Whole rows of a ledger file by their place in it; only their row groups are read."""
     found: list[Row] = []
-    with pq.ParquetFile(path) as reader:
+    with places.parquet_file(path) as reader:
         base, at = 0, 0
         for group in range(reader.num_row_groups):
             end = base + reader.metadata.row_group(group).num_rows

@@ -8,7 +8,6 @@ out of the lake must not be the only place of what a copy of it still holds; suc
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ from itertools import chain
 from typing import Any, Literal
 
 from analytics import wires
-from analytics.discover import Discovery, Found, display, inode_of
+from analytics.discover import Discovery, Found, display, found_at
 from analytics.ledger import NOTHING_HERE, Ledger, Row, path_on_disk, source_id, status_before
+from analytics.places import is_remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class _Planner:
                 self.fresh.append((self.here[source], source, row))
             elif source not in self.here:
                 path = path_on_disk(row)
-                found = _found(path) if path is not None else None
+                found = found_at(path) if path is not None else None
                 if found is not None and found.size == row["size_bytes"]:
                     self.fresh.append((found, source, row))
 
@@ -247,7 +247,8 @@ class _Planner:
         roots = tuple(display(root).rstrip("/") + "/" for root in discovery.listed)
         missing = {display(path) for path in discovery.missing}
         for source, known in self.ledger.known.items():
-            if source in self.here or known.host != self.ledger.host or known.status == "gone":
+            is_elsewhere = known.host != self.ledger.host and not is_remote(known.path)
+            if source in self.here or is_elsewhere or known.status == "gone":
                 continue
             change = self.plan.changes.get(source, {})
             is_below = known.path in missing or known.path.startswith(roots)
@@ -331,7 +332,8 @@ def _begins_with(found: Found, row: Row) -> bool:
 
 def _may_have_moved(row: Row, here: Mapping[str, Found], host: str) -> bool:
     plain = row["compression"] is None and row["digest"] is not None and bool(row["bytes_read"])
-    if not plain or row["host"] != host or status_before(row) != "read" or row["source_id"] in here:
+    is_elsewhere = row["host"] != host and not is_remote(row["path"])
+    if not plain or is_elsewhere or status_before(row) != "read" or row["source_id"] in here:
         return False
     return path_on_disk(row, must_exist=False) is not None
 
@@ -339,11 +341,3 @@ def _may_have_moved(row: Row, here: Mapping[str, Found], host: str) -> bool:
 def _is_continued_by(row: Row, found: Found, prior: Row | None) -> bool:
     is_known = prior is not None and prior["copy_of"] == row["source_id"]
     return (is_known or row["inode"] == found.inode) and found.size > row["size_bytes"] and _begins_with(found, row)
-
-
-def _found(path: str) -> Found | None:
-    try:
-        info = os.stat(path)
-    except OSError:
-        return None
-    return Found(path, info.st_size, info.st_mtime_ns, inode_of(info)) if stat.S_ISREG(info.st_mode) else None

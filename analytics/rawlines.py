@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.discover import display
 from analytics.errors import RunlakeError, UsageError
+from analytics.places import absolute
 from analytics.sqlfiles import quoted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Kept:
 
 def sources_called(lake: Lake, name: str) -> list[dict[str, Any]]:
     """The ledger rows of this path or source_id."""
-    paths = {display(one) for one in (name, os.path.abspath(name), os.path.realpath(name))}
+    paths = {display(one) for one in (name, absolute(name), os.path.realpath(name))}
     listed = ", ".join(map(quoted, sorted(paths)))
     return _rows(lake, f"SELECT {_COLUMNS} FROM sources WHERE path IN ({listed}) OR source_id IN ({listed})")
 

@@ -164,6 +164,12 @@ def open_sql(files: Mapping[Record, Sequence[str]], version: int) -> str:
     return "\n".join([first, *settings, f"SET VARIABLE lake_version = {version};", *variables(files), ""])
 
 
+def version_of(text: str | None) -> int:
+    """The version an open.sql was written for; -1 where it does not say."""
+    found = re.search(r"^SET VARIABLE lake_version = (\d+);", text or "", re.MULTILINE)
+    return int(found[1]) if found else -1
+
+
 def views_sql(place: Path | None = None) -> str:
     """views.sql of a lake: every file of queries/ in load order."""
     parts = ["-- All of runlake's queries in load order; read open.sql first.\n"]

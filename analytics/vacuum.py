@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from analytics.places import is_remote
+
 if TYPE_CHECKING:
     from analytics.lake import Store
 
@@ -24,6 +26,10 @@ _HALF_WRITTEN_AFTER_S = 3600
 
 def vacuum_orphans(store: Store) -> list[str]:
     """Deletes data files that no version in the log names, and the log's own half-written files."""
+    if is_remote(store.root):
+        from analytics import remotelake  # noqa: PLC0415 (local lakes need none of it)
+
+        return remotelake.vacuum_orphans(store)
     live = {file.relative for file in store.all_files}
     strays = [path for path in _data_files(store.root) if path not in live]
     if strays:
@@ -56,6 +62,10 @@ def vacuum_facts(root: Path) -> None:
 
 def vacuum_replaced(store: Store, retention_hours: float) -> list[str]:
     """Deletes data files that the newest version no longer has and that left it longer ago than the retention."""
+    if is_remote(store.root):
+        from analytics import remotelake  # noqa: PLC0415 (the same)
+
+        return remotelake.vacuum_replaced(store, retention_hours)
     live = {file.relative for file in store.all_files}
     deadline = (time.time() - retention_hours * 3600) * 1000
     named = _named_by_log(store.root)
@@ -80,16 +90,25 @@ def _named_by_log(root: Path) -> dict[str, float]:
     named: dict[str, float] = {}
     for path in sorted((root / "_delta_log").glob("*.json")):
         with path.open(encoding="utf-8") as log:
-            for line in log:
-                if '"add"' in line or '"remove"' in line:
-                    _note(named, json.loads(line))
+            note_commit(named, log)
     for path in (root / "_delta_log").glob("*.checkpoint*.parquet"):
         import pyarrow.parquet as pq  # noqa: PLC0415 (0.15 s, and few logs have one)
 
-        columns = ["add.path", "remove.path", "remove.deletionTimestamp"]
-        for row in pq.ParquetFile(path).read(columns=columns).to_pylist():
-            _note(named, row)
+        note_checkpoint(named, pq.ParquetFile(path))
     return named
+
+
+def note_checkpoint(named: dict[str, float], checkpoint: Any) -> None:
+    """What a checkpoint in the log names, with the time (ms)."""
+    for row in checkpoint.read(columns=["add.path", "remove.path", "remove.deletionTimestamp"]).to_pylist():
+        _note(named, row)
+
+
+def note_commit(named: dict[str, float], lines: Iterable[str]) -> None:
+    """What a commit in the log names, with the time (ms)."""
+    for line in lines:
+        if '"add"' in line or '"remove"' in line:
+            _note(named, json.loads(line))
 
 
 def _note(named: dict[str, float], entry: dict[str, Any]) -> None:

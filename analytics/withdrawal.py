@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from analytics import lakefiles
 from analytics.compaction import batch_rows
 from analytics.lakefiles import EMPTY_WIRE, ROW_GROUP_ROWS, WrittenFile
+from analytics.places import parquet_file
 from analytics.schema import Record, arrow_schema
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def without_sources(store: Store, source_ids: frozenset[str], ingest_id: str, fi
     for file in store.all_files if source_ids else ():
         if file.record == "source" or file.wire == EMPTY_WIRE:
             continue
-        with pq.ParquetFile(store.root / file.relative) as reader:
+        with parquet_file(store.root / file.relative) as reader:
             hits = sum(_count(reader, group, wanted) for group in range(reader.num_row_groups))
             if not hits:
                 continue

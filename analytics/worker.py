@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import hashlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ from analytics.feeding import Advance, Block, Span
 from analytics.lakefiles import WrittenFile
 from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.lines import Lines
+from analytics.places import place
 from analytics.redact import Redactor
 from analytics.tally import HELD_BYTES, Piece, Tally
 from analytics.wires.base import Context, DocumentError, Refusal, Sample
@@ -103,7 +103,7 @@ class Worker:
 
     def __init__(self, settings: Settings, number: int, advance: Advance) -> None:
         self.settings, self.advance = settings, advance
-        self.writers = Writers(Path(settings.lake), settings.ingest_id, number, settings.attempt)
+        self.writers = Writers(place(settings.lake), settings.ingest_id, number, settings.attempt)
         self.redactor = Redactor(frozenset()) if settings.redact else None
         self.block = Block(self.writers, advance, settings.max_line_bytes, self.redactor)
         self.decoders: dict[tuple[str, str], LineDecoder] = {}

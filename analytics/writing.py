@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.columns import PAYLOAD_AT, Batch
-from analytics.lakefiles import ROW_GROUP_ROWS, WrittenFile, data_path, describe, parquet_writer
+from analytics.lakefiles import ROW_GROUP_ROWS, WrittenFile, abandon, data_path, describe, parquet_writer
+from analytics.places import Place
 from analytics.schema import Record, arrow_schema
 
 ROW_GROUP_BYTES = 48 << 20
@@ -22,7 +22,7 @@ class Writers:
 
     _free: ClassVar[list[bytearray]] = []  # of the process: new memory costs more than memory that was used before
 
-    def __init__(self, lake: Path, ingest_id: str, number: int, attempt: str = "") -> None:
+    def __init__(self, lake: Place, ingest_id: str, number: int, attempt: str = "") -> None:
         self._lake, self._ingest_id, self._number, self._attempt = lake, ingest_id, number, attempt
         self._open: dict[str, tuple[pq.ParquetWriter, str]] = {}
         self._waiting: dict[str, list[Batch]] = {}
@@ -65,7 +65,7 @@ class Writers:
     def abandon(self) -> None:
         """After a failure: do not try to finish files (pyarrow would, when they are collected)."""
         for writer, _ in self._open.values():
-            writer.is_open = False
+            abandon(writer)
 
     def _write(self, wire: str) -> None:
         waiting = self._waiting.pop(wire, [])

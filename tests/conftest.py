@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,27 @@ def sample_lake(tmp_path_factory):
 def no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """pytest-xdist tells its workers the width of the terminal; our tables would keep to it."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(scope="session")
+def object_store():
+    """An object store on 127.0.0.1, one for a test process."""
+    for module, extra in (("s3fs", "runlake[s3]"), ("upath", "runlake[s3]"), ("moto.server", "moto[server]")):
+        pytest.importorskip(module, reason=f"lakes and sources in object stores need `pip install '{extra}'`")
+    from objectstore import serving
+
+    with serving() as store:
+        yield store
+
+
+@pytest.fixture
+def bucket(object_store, monkeypatch: pytest.MonkeyPatch):
+    """An empty bucket in it, and the environment to reach it."""
+    from objectstore import KEYS, new_bucket
+
+    for name in [name for name in os.environ if name.startswith(("AWS_", "RUNLAKE_"))]:
+        monkeypatch.delenv(name)
+    for name, text in (KEYS | {"AWS_ENDPOINT_URL": object_store.endpoint}).items():
+        monkeypatch.setenv(name, text)
+    yield new_bucket(object_store)
+    object_store.fail()

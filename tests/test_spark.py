@@ -5,7 +5,7 @@ Needs Java 17 and pyspark; not in the default run: `pytest -m spark`.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import json
 import os
@@ -21,6 +21,7 @@ import pytest
 
 pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark", reason="pyspark is not installed (runlake[spark])")
+# ruff: noqa: E402 (what follows needs it)
 if shutil.which("java") is None:
     pytest.skip("Java is not installed", allow_module_level=True)
 
@@ -63,8 +64,8 @@ def canonical(value):
         return bytes(value)
     if isinstance(value, decimal.Decimal):
         return int(value) if value == int(value) else float(value)
-    if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.UTC).isoformat()
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat()
     if isinstance(value, float):
         return float(f"{value:.12g}")  # sums of fractions are in no order
     return value

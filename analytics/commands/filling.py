@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,6 +29,7 @@ from analytics.commands.options import (
     spark_session,
 )
 from analytics.errors import UsageError
+from analytics.places import absolute, is_remote
 
 if TYPE_CHECKING:
     from analytics.api import Lake
@@ -65,6 +65,12 @@ def ingest(
     shared: Annotated[
         bool, typer.Option("--shared", help="Make a new lake with the usual file modes instead of private ones.")
     ] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host", metavar="NAME", help="What this machine is called in the lake; else RUNLAKE_HOST, else its name."
+        ),
+    ] = None,
     max_line_bytes: Annotated[
         int | None,
         typer.Option("--max-line-bytes", min=1024, metavar="BYTES", help="Longer lines are refused by name."),
@@ -106,7 +112,10 @@ def ingest(
         raise _offer(wire, lake)
     if "-" in paths and sys.stdin is None:
         raise UsageError("Standard input is closed. Pipe a stream into it, or name a file.")
-    if not any(path == "-" or os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path)) for path in paths):
+    if not any(
+        path == "-" or is_remote(path) or os.path.lexists(path) or (glob.has_magic(path) and glob.glob(path))
+        for path in paths
+    ):
         raise UsageError.no_source(paths)
     given = {"max_line_bytes": max_line_bytes, "max_document_bytes": max_document_bytes, "max_ratio": max_ratio}
     limits: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -114,13 +123,14 @@ def ingest(
     spark = spark_session(engine, master)
     with Bar() as progress:
         done = run(
-            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, spark=spark,
+            lake_path(lake), paths, jobs=jobs, wire=wire, redact=redact, again=again, shared=shared, host=host,
+            spark=spark,
             progress=progress, **limits,
         )  # fmt: skip
     _tell(done)
     output = Output(format_, out, formulas)
     emit(as_rows(_closing(done), output), output)
-    named = {display(text) for path in paths for text in (path, os.path.abspath(path))}
+    named = {display(text) for path in paths for text in (path, absolute(path))}
     is_named = any(path in named for path, _ in done.problems)  # that file was the work
     if is_named or (strict and (done.refusals_by_reason or done.problems)):
         raise typer.Exit(1)
@@ -144,7 +154,7 @@ def _homes_of_agents(wire: str | None, *, must_exist: bool) -> list[str]:
     return [home.folder for home in homes]
 
 
-def _offer(wire: str | None, lake: Path | None) -> UsageError:
+def _offer(wire: str | None, lake: str | None) -> UsageError:
     """What an ingest of nothing is answered: what could be read, and how. Not done unasked: transcripts are private."""
     from analytics.agents import find_homes
 

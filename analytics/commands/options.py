@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
     from analytics.api import Lake
 
-DEFAULT_LAKE = Path("lake")
+DEFAULT_LAKE = "lake"
+LAKE_HELP = "The lake's folder, or s3://BUCKET/PREFIX; else RUNLAKE_LAKE, else ./lake."
 ENGINES = ("local", "spark")
 
 LakeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--lake", metavar="DIR", help="The lake's folder; else RUNLAKE_LAKE, else ./lake.", show_default=False
-    ),
+    str | None,
+    typer.Option("--lake", metavar="DIR", help=LAKE_HELP, show_default=False),
 ]
 VersionOption = Annotated[
     int | None, typer.Option("--at", metavar="VERSION", help="Read this version of the lake (see history).")
@@ -81,7 +80,7 @@ MasterOption = Annotated[
 class State:
     """What the switches before the command said."""
 
-    lake: Path | None = None
+    lake: str | None = None
     reports: Path | None = None
 
 
@@ -99,14 +98,13 @@ class Output:
         return format_of(self.format, self.out)
 
 
-def lake_path(given: Path | None) -> Path:
+def lake_path(given: str | None) -> str:
     """Where the lake is: --lake, else RUNLAKE_LAKE, else ./lake."""
-    named = os.environ.get("RUNLAKE_LAKE")
-    return given or State.lake or (Path(named) if named else DEFAULT_LAKE)
+    return given or State.lake or os.environ.get("RUNLAKE_LAKE") or DEFAULT_LAKE
 
 
 def opened(
-    given: Path | None, version: int | None = None, *, one_by_one: bool = False, reports: Path | None = None,
+    given: str | None, version: int | None = None, *, one_by_one: bool = False, reports: Path | None = None,
     many: bool = False, spark: SparkSession | None = None,
 ) -> Lake:  # fmt: skip
     """The lake, for reading. The engine's own walls always stand; only the Python API goes without.

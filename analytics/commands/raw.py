@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOST_TOLD = 20
 
 
-def export_raw(name: str, lake: Path | None, at: int | None, out: Path | None) -> None:
+def export_raw(name: str, lake: str | None, at: int | None, out: Path | None) -> None:
     """Writes the lines of a source or run. Exits 1 where bytes are missing."""
     from analytics.export import sink
 

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from analytics.commands.options import FormatOption, FormulasOption, LakeOption, OutOption, Output, emit, opened
+from analytics.places import host_name, is_remote
 
 if TYPE_CHECKING:
     from analytics.api import Lake
+    from analytics.discover import Found
 
 State = Literal["unchanged", "grown", "changed", "gone", "new", "elsewhere", "stream", "hidden"]
 
@@ -83,9 +84,9 @@ def _states(lake: Lake, paths: Iterable[str]) -> list[dict[str, Any]]:
     from analytics.redact import Redactor
 
     rows: list[dict[str, Any]] = lake.sql(_SOURCES).to_arrow_table().to_pylist()
-    here = platform.node()
+    here, stores = host_name(), _in_stores([row["path"] for row in rows if is_remote(row["path"])])
     for row in rows:
-        row["state"] = _state(row, here)
+        row["state"] = _state(row, here, stores)
     known = {row["path"] for row in rows}
     hidden = Redactor() if any(row["state"] == "hidden" for row in rows) else None
     missing = dict.fromkeys(rows[0] if rows else ("path", "wire", "status", "lines", "events", "refused_lines"))
@@ -96,22 +97,38 @@ def _states(lake: Lake, paths: Iterable[str]) -> list[dict[str, Any]]:
     return rows + [blank | {"path": path} for path in new]
 
 
-def _state(row: dict[str, Any], here: str) -> State:
+def _in_stores(paths: list[str]) -> Mapping[str, Found]:
+    """What the object stores have of these paths."""
+    if not paths:
+        return {}
+    from analytics.objectsources import found_beside
+
+    return found_beside(paths)
+
+
+def _state(row: dict[str, Any], here: str, stores: Mapping[str, Found]) -> State:
     from analytics.discover import inode_of
 
-    if row["host"] not in (None, here):
+    if row["host"] not in (None, here) and not is_remote(row["path"]):
         return "elsewhere"
-    if not row["path"].startswith("/"):
+    if not (row["path"].startswith("/") or is_remote(row["path"])):
         return "stream"
     if "[REDACTED:" in row["path"]:
         return "hidden"
-    try:
-        seen = os.stat(_real(row["path"]))
-    except OSError:
-        return "gone"
-    if (seen.st_size, seen.st_mtime_ns, inode_of(seen)) == (row["size_bytes"], row["mtime_ns"], row["inode"]):
+    if is_remote(row["path"]):
+        found = stores.get(row["path"])
+        if found is None:
+            return "gone"
+        seen, is_file = (found.size, found.mtime_ns, found.inode), True
+    else:
+        try:
+            info = os.stat(_real(row["path"]))
+        except OSError:
+            return "gone"
+        seen, is_file = (info.st_size, info.st_mtime_ns, inode_of(info)), stat.S_ISREG(info.st_mode)
+    if seen == (row["size_bytes"], row["mtime_ns"], row["inode"]):
         return "unchanged"
-    return "grown" if stat.S_ISREG(seen.st_mode) and seen.st_size > (row["size_bytes"] or 0) else "changed"
+    return "grown" if is_file and seen[0] > (row["size_bytes"] or 0) else "changed"
 
 
 def _real(path: str) -> bytes | str:

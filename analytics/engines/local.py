@@ -117,7 +117,7 @@ class Pool:
 
     def _failed(self, error: BaseException) -> BaseException:
         if isinstance(error, OSError):
-            return CannotWrite.from_os("write to", error.filename or self.settings.lake, error)
+            return CannotWrite.at("write to", error.filename or self.settings.lake, error)
         if isinstance(error, BrokenProcessPool):
             return RunlakeError.worker_lost(self.settings.lake)
         return error

@@ -10,8 +10,9 @@ import duckdb
 from analytics.engines.spark.views import Views
 from analytics.errors import RunlakeError, UsageError
 from analytics.lake import Store
+from analytics.readsonly import as_text, explain, only_reads
 from analytics.relations import closure, words_of
-from analytics.sqlrun import Filters, Values, as_text, explain, only_reads
+from analytics.sqlrun import Filters, Values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
