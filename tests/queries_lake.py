@@ -130,6 +130,7 @@ class Stored:
     def __init__(self, by_kind: dict[str, list[str]], rows: int = 0) -> None:
         self.by_kind = by_kind
         self.row_count = rows
+        self.root = Path(by_kind["event"][0]).parent
 
     def extent(self, *records: str) -> tuple[int, int]:
         return self.row_count, sum(Path(file).stat().st_size for record in records for file in self.by_kind[record])

@@ -50,7 +50,7 @@ def copied(lab: Lab, folder: Path) -> Lab:
 
 
 def parquets(root: Path) -> set[str]:
-    return {str(path.relative_to(root)) for path in root.rglob("*.parquet")}
+    return {str(path.relative_to(root)) for path in root.glob("record=*/*/*.parquet")}
 
 
 # where the limit begins to hold, and how many bytes it leaves: the first files, those of rewritten sources, the
