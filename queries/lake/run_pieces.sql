@@ -90,8 +90,8 @@ WITH every_piece AS (
 ), placed AS (
     SELECT
         wire, source_id, wire_run_id, first_line, last_line, lines, events, first_seq, last_seq, seq_breaks, first_ts,
-        last_ts, digest, is_shared, began_at, has_tail, is_nameless, 1 AS number, false AS is_copy, first_ts AS run_first_ts,
-        0 AS piece
+        last_ts, digest, is_shared, began_at, has_tail, is_nameless, 1 AS number, false AS is_copy,
+        first_ts AS run_first_ts, 0 AS piece
     FROM pieces ANTI JOIN several USING (wire_run_id)
     UNION ALL
     SELECT
