@@ -185,9 +185,9 @@ RULES: tuple[Rule, ...] = (
         ("uthorization", "AUTHORIZATION", "-api-", "-Api-", "-API-"),
         r"""(?:uthorization|AUTHORIZATION|-(?:api|Api|API)-(?:key|Key|KEY))'?[ \t]*:""",
         _rx(
-            r"""(?:(?:[aA]uthorization|AUTHORIZATION)'?+[ \t]*+:[ \t]*+\\*+["']?+"""
+            r"""(?:(?:[aA]uthorization|AUTHORIZATION)'?+[ \t]*+:(?:[ \t]|\\++t)*+(?:\\*+["'])?+"""
             r"""(?:(?:[Bb]asic|[Tt]oken|[Dd]igest|[Nn]egotiate|[Aa]pi-?[Kk]ey|BASIC)[ \t]++)?+"""
-            r"""|[xX]-(?:api|Api|API)-(?:key|Key|KEY)'?+[ \t]*+:[ \t]*+\\*+["']?+)"""
+            r"""|[xX]-(?:api|Api|API)-(?:key|Key|KEY)'?+[ \t]*+:(?:[ \t]|\\++t)*+(?:\\*+["'])?+)"""
             r"""(?P<s>(?:[A-Za-z0-9._~+=-]|\\*+/){8,}+)"""
         ),
         words.is_header_value,

@@ -263,6 +263,15 @@ FRAGMENTS = st.sampled_from(
 MIXED = st.lists(st.one_of(FRAGMENTS, st.text(max_size=12)), max_size=10).map("".join)
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("control", ["\x1f", "\t", "\n", "\\"])
+def test_an_escape_behind_the_colon_of_a_header_stays_whole(control, depth):
+    """Found by hypothesis: the backslash of an escape was taken for that of a quote, and the JSON broke."""
+    for name in ("x-api-key", "Authorization"):
+        redacted, _ = REDACTOR.json_line(nested({"text": f"{name}:{control}key4value9of-mine"}, depth))
+        json.loads(redacted)
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.lists(MIXED, min_size=1, max_size=4), st.integers(0, 3))
 def test_json_stays_json_a_second_time_changes_nothing_and_no_changed_row_is_unsuspected(texts, depth):
