@@ -31,3 +31,8 @@ def hide_pandas() -> None:
     """For processes that are runlake's alone: the command line and its workers. In any other, pandas is its owner's."""
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _Refusal())
+
+
+def show_pandas() -> None:
+    """Takes that back: Spark's Python side does nothing without pandas."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Refusal)]

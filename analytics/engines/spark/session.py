@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -13,6 +14,7 @@ from analytics.lake import Store
 from analytics.readsonly import as_text, explain, only_reads
 from analytics.relations import closure, words_of
 from analytics.sqlrun import Filters, Values
+from analytics.withoutpandas import show_pandas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +42,8 @@ def connect(master: str | None) -> SparkSession:
             builder = builder.master(master)
         if (master or "").startswith("local"):  # one machine: Spark's 200 pieces of each exchange are a cluster's
             builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
-    os.environ.setdefault("PYSPARK_PYTHON", _python())
+    show_pandas()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         return builder.getOrCreate()  # type: ignore[no-any-return]
     except Exception as error:
@@ -78,8 +81,8 @@ class SparkQueries:
         views.make(closure(words_of(sql)))
         frame = self._ask(lambda: views.query("the query", sql, values=values))
         if wants_plan:
-            return self._duckdb.sql("SELECT ? AS plan", params=[frame._explain_string(extended=True)])  # noqa: SLF001
-        return self._duckdb.from_arrow(self._ask(frame.toArrow))
+            return self._duckdb.cursor().sql("SELECT ? AS plan", params=[frame._explain_string(extended=True)])  # noqa: SLF001
+        return self._duckdb.cursor().from_arrow(self._ask(frame.toArrow))
 
     def over(self, table: Any, where: str | None) -> duckdb.DuckDBPyRelation:
         """The rows of an Arrow table that meet a user's condition; a table at hand needs no Spark."""
@@ -113,9 +116,3 @@ class SparkQueries:
 
 def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
-def _python() -> str:
-    import sys  # noqa: PLC0415 (only where Spark starts)
-
-    return sys.executable
