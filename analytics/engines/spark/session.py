@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -81,7 +83,9 @@ class SparkQueries:
         views.make(closure(words_of(sql)))
         frame = self._ask(lambda: views.query("the query", sql, values=values))
         if wants_plan:
-            return self._duckdb.cursor().sql("SELECT ? AS plan", params=[frame._explain_string(extended=True)])  # noqa: SLF001
+            with redirect_stdout(StringIO()) as plan:  # the one way that classic and Connect share
+                frame.explain(extended=True)
+            return self._duckdb.cursor().sql("SELECT ? AS plan", params=[plan.getvalue()])
         return self._duckdb.cursor().from_arrow(self._ask(frame.toArrow))
 
     def over(self, table: Any, where: str | None) -> duckdb.DuckDBPyRelation:
