@@ -76,7 +76,7 @@ def test_filters_are_said_and_hold(sample_lake, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--html", "x.html", "--format", "csv"], "give it without --format"),
+        (["--html", "x.html", "--format", "csv"], "give it without --format, --top and -o"),
         (["--html", "x.html", "--where", "runs > 1"], "name that report"),
         (["--html", "x.html", "--set", "a=1"], "no parameter 'a'"),
         (["nope", "--html", "x.html"], "no report 'nope'"),

@@ -146,8 +146,6 @@ def _function(node: exp.Expr) -> exp.Expr:
     name = node.name.lower()
     if name == "epoch_us":
         return exp.Anonymous(this="unix_micros", expressions=node.expressions)
-    if name == "json_array_length" and len(node.expressions) == 1:
-        return node
     if name == "json_valid":
         read = exp.Anonymous(this="get_json_object", expressions=[node.expressions[0], exp.Literal.string("$")])
         return exp.Is(this=read, expression=exp.Not(this=exp.Null()))

@@ -49,6 +49,7 @@ class Views:
         self._spark, self._store, self._variables = spark, store, variables
         self.types: Types = relation_types(store)
         self.made: list[str] = []
+        self._parts: set[str] = set()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         for record in RECORDS:
             reader = spark.read.option("basePath", str(store.root)).schema(_columns(arrow_schema(record)))
@@ -73,13 +74,15 @@ class Views:
         for one in before:
             frame = self._spark.sql(one.sql)
             (frame.localCheckpoint() if one.is_kept else frame).createOrReplaceTempView(one.name or name)
+            self._parts.add(one.name or name)
         return self._spark.sql(last.sql)
 
     def drop(self) -> None:
         """Takes the views out of the session."""
-        for name in self.made:
+        for name in (*self.made, *self._parts, *(f"{record}_rows" for record in RECORDS)):
             self._spark.catalog.dropTempView(name)
         self.made.clear()
+        self._parts.clear()
 
 
 def _first_line(relation: Relation) -> int:
