@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -26,7 +26,6 @@ from analytics.wires.base import Context, Refusal, Wire, loose
 
 CHUNK_LINES = 32
 GLUED = frozenset({"not_json", "trailing_text", "nul_byte", "invalid_utf8"})  # how a line of several records looks
-MANY_PIECES = 128
 
 
 @dataclass(slots=True)
@@ -36,23 +35,25 @@ class Payload:
     texts: pa.StringViewArray
     instead: dict[int, str | None] = field(default_factory=dict)
 
-    def pieces(self, dropped: Collection[int], behind: Mapping[int, int]) -> list[pa.StringViewArray]:
-        """The payload column, without the dropped lines and with so many NULLs behind others; slices, no copies."""
-        pieces: list[pa.StringViewArray] = []
-        at = 0
-        for j in sorted({*dropped, *self.instead, *behind}):
-            is_kept = j not in dropped
-            stop = j + (is_kept and j not in self.instead)
-            if stop > at:
-                pieces.append(self.texts.slice(at, stop - at))
-            if is_kept and j in self.instead:
-                pieces.append(pa.array([self.instead[j]], pa.string_view()))
-            if is_kept and j in behind:
-                pieces.append(pa.nulls(behind[j], pa.string_view()))
-            at = j + 1
-        if at < len(self.texts):
-            pieces.append(self.texts.slice(at))
-        return [pa.concat_arrays(pieces)] if len(pieces) > MANY_PIECES else pieces
+    def column(self, rows: Ints) -> pa.StringViewArray:
+        """The texts of these lines, NULL where a row is -1; the texts themselves are not copied."""
+        texts, n = self.texts, len(self.texts)
+        if len(rows) == n and not self.instead and (rows == np.arange(n)).all():
+            return texts
+        if self.instead:
+            texts = pa.concat_arrays([texts, pa.array(self.instead.values(), pa.string_view())])
+            at = np.arange(n + 1)
+            at[list(self.instead)] = n + np.arange(len(self.instead))
+            at[n] = -1
+            rows = at[rows]
+        valid, views, *data = texts.buffers()
+        is_valid = rows >= 0
+        if valid is not None:
+            is_valid &= texts.is_valid().to_numpy(zero_copy_only=False)[rows]
+        taken = np.frombuffer(views, np.int64, 2 * len(texts), 16 * texts.offset).reshape(-1, 2)[rows]
+        taken[~is_valid] = 0
+        bits = pa.py_buffer(np.packbits(is_valid, bitorder="little"))
+        return pa.StringViewArray.from_buffers(pa.string_view(), len(rows), [bits, pa.py_buffer(taken), *data])
 
 
 @dataclass(slots=True)
@@ -190,7 +191,7 @@ class LineDecoder:
         texts, places = decoded.payload.texts, None
         if len(unreadable):
             places = np.delete(np.arange(len(texts)), unreadable)
-            texts = pa.concat_arrays(Payload(texts).pieces(set(unreadable), {}) or [texts[:0]])
+            texts = Payload(texts).column(places)
         suspects = self.redactor.suspects(texts)
         decoded.may_hold_secrets = suspects is not None or places is not None
         if suspects is None:

@@ -6,6 +6,8 @@ for what does not exist, 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -121,6 +123,7 @@ def main() -> None:
         print("Error: stdout is closed. Give it a place to write to, such as /dev/null.", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     hide_pandas()
+    atexit.register(gc.freeze)  # or Python looks through all that is left for cycles, which the exit frees anyway
     if not {"ingest", "compact"} & set(sys.argv[1:]):  # what only reads has nothing to bring to an end
         _leave_on_interrupt()
     sys.exit(run(sys.argv[1:]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analytics.arrays import Ints, array, nulls, scatter
+from analytics.arrays import Flags, Ints, array, nulls, scatter
 from analytics.blocks import Decoded
 from analytics.schema import EVENT, Column, arrow_schema, arrow_type
 from analytics.wires.base import MAX_INT, Refusal, Rows
@@ -34,10 +34,10 @@ class Placed:
 
 @dataclass(slots=True)
 class Batch:
-    """Event rows of a block: all columns but the payload, and the payload in pieces."""
+    """Event rows of a block: all columns but the payload, and the payload, whose texts stay where they were read."""
 
     rows: pa.RecordBatch
-    payload: list[pa.StringViewArray]
+    payload: pa.StringViewArray
     payload_bytes: int
     buffer: bytearray | None = None  # what the payload's views point into, to be used again once they are written
 
@@ -142,7 +142,7 @@ def batch(
     made = pa.RecordBatch.from_arrays([arrays[name] for name in BESIDE_PAYLOAD.names], schema=BESIDE_PAYLOAD)
     if refused:
         made = made.filter(pa.array(kept == 1))
-    payload = _payload(decoded, parts, refused)
+    payload = _payload(decoded, parts, kept == 1)
     return Batch(made, payload, payload_bytes)
 
 
@@ -160,18 +160,11 @@ def by_row(by_line: Mapping[int, Any], index: Ints) -> dict[int, Any]:
     return dict(zip(np.searchsorted(index, list(by_line)).tolist(), by_line.values(), strict=True))
 
 
-def _payload(decoded: Decoded, parts: _Parts, refused: list[int]) -> list[pa.StringViewArray]:
-    """The payload of all rows; a line that gave no row is left out."""
-    index = decoded.index
-    dropped = set(index[refused].tolist())
-    if len(index) < len(decoded.payload.texts):
-        is_bad = np.ones(len(decoded.payload.texts), bool)
-        is_bad[index] = False
-        dropped.update(np.flatnonzero(is_bad).tolist())
-    behind: dict[int, int] = {}
-    for j in index[parts.at].tolist():
-        behind[j] = behind.get(j, 0) + 1
-    return decoded.payload.pieces(dropped, behind)
+def _payload(decoded: Decoded, parts: _Parts, is_kept: Flags) -> pa.StringViewArray:
+    """The payload of all rows that are kept, which stands on the first of a line; its parts have none."""
+    rows = parts.widened(decoded.index).copy()
+    rows[parts.places] = -1
+    return decoded.payload.column(rows[is_kept])
 
 
 def _parts(spans: Sequence[Placed], n: int) -> _Parts:

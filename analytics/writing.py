@@ -13,6 +13,7 @@ from analytics.places import Place
 from analytics.schema import Record, arrow_schema
 
 ROW_GROUP_BYTES = 48 << 20
+WAITING_BYTES = 64 << 20  # of all wires together: where they alternate, none may get to a row group of its own
 LEVEL = 1
 SCHEMA = arrow_schema("event").set(PAYLOAD_AT, pa.field("payload", pa.string_view()))
 
@@ -38,9 +39,13 @@ class Writers:
         """Queue event rows; a row group is written when there is enough for one."""
         waiting = self._waiting.setdefault(wire, [])
         waiting.append(batch)
-        rows, size = sum(b.rows.num_rows for b in waiting), sum(b.payload_bytes for b in waiting)
-        if rows >= ROW_GROUP_ROWS or size >= ROW_GROUP_BYTES:
+        if sum(b.rows.num_rows for b in waiting) >= ROW_GROUP_ROWS or self._size(wire) >= ROW_GROUP_BYTES:
             self._write(wire)
+        elif sum(map(self._size, self._waiting)) >= WAITING_BYTES:
+            self._write(max(self._waiting, key=self._size))
+
+    def _size(self, wire: str) -> int:
+        return sum(batch.payload_bytes for batch in self._waiting[wire])
 
     def refusals(self, wire: str, rows: list[dict[str, Any]]) -> None:
         """Keep refusal rows of one source for the wire's refusal file."""
@@ -73,7 +78,7 @@ class Writers:
             return
         table = pa.Table.from_batches([batch.rows for batch in waiting])
         if table.num_rows:
-            payload = pa.chunked_array([piece for batch in waiting for piece in batch.payload], pa.string_view())
+            payload = pa.chunked_array([batch.payload for batch in waiting], pa.string_view())
             self._writer(wire).write_table(table.add_column(PAYLOAD_AT, "payload", payload), row_group_size=1 << 30)
         Writers._free += [batch.buffer for batch in waiting if batch.buffer is not None]
 

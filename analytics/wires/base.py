@@ -186,17 +186,21 @@ def all_in_bounds(moments: pa.Int64Array) -> bool:
     return low is None or (low >= FIRST_TIME and high <= LAST_TIME)
 
 
-def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> list[int | None]:
-    """`micros` over a list; the common case runs in Arrow (about 50 ns a value)."""
+def times(texts: Sequence[str | None], *, assume_utc: bool = False) -> pa.Int64Array:
+    """`micros` over a list; the common case runs in Arrow."""
     try:
         kind = pa.timestamp("us") if assume_utc else pa.timestamp("us", "UTC")
-        parsed = pa.array(texts, pa.string()).cast(kind).cast(pa.int64())
+        parsed = pa.array(texts, pa.string()).cast(kind).view(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return [micros(text, assume_utc=assume_utc) for text in texts]
-    moments: list[int | None] = parsed.to_pylist()
+        parsed = pa.array((micros(text, assume_utc=assume_utc) for text in texts), pa.int64())
     if not all_in_bounds(parsed):
-        return [in_bounds(at) for at in moments]
-    return moments
+        parsed = pa.array(map(in_bounds, parsed.to_pylist()), pa.int64())
+    return parsed
+
+
+def origin_of(moments: pa.Int64Array, origin: str) -> pa.Array:
+    """The column ts_origin: NULL where no time is known."""
+    return pc.if_else(moments.is_valid(), origin, None)
 
 
 def key64(data: bytes) -> int:

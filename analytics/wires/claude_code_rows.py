@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from analytics.wires.base import Refusal, Rows, attributes, clip, key64, times
+from analytics.wires.base import Refusal, Rows, attributes, clip, key64, origin_of, times
 from analytics.wires.claude_code_blocks import (
     Columns,
     block_columns,
@@ -296,7 +296,7 @@ class Filler:
         columns["kind"], columns["event"] = self.kinds, self.events
         columns["event_key"] = [key64(o.uuid.encode()) if o.uuid else None for o in objs]
         columns["ts"] = moments = times([o.timestamp if type(o.timestamp) is str else None for o in objs])
-        columns["ts_origin"] = [None if ts is None else "vendor" for ts in moments]
+        columns["ts_origin"] = origin_of(moments, "vendor")
         constants |= {"is_line_key": True, "is_shared_run": True, "run_id_origin": "wire"}
         if self.unnamed:
             del constants["run_id_origin"]

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, key64, mended, times
+from analytics.wires.base import Context, Refusal, Rows, Sample, Wire, key64, mended, origin_of, times
 from analytics.wires.codex_rollout_lines import (
     BARE_ITEMS,
     EVENTS,
@@ -130,8 +130,8 @@ class CodexRollout:
         else:
             rows.columns["run_id"] = [run_id for run_id, size in reading.pieces() for _ in range(size)]
         rows.columns["ts"] = moments
-        if None in moments:
-            rows.columns["ts_origin"] = [None if ts is None else "vendor" for ts in moments]
+        if moments.null_count:
+            rows.columns["ts_origin"] = origin_of(moments, "vendor")
         else:
             rows.constants["ts_origin"] = "vendor"
         return rows

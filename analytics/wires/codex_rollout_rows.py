@@ -166,7 +166,7 @@ class Reading(Calls):
         limits = raw(said, LIMITS)
         if type(limits) is not Limits:
             return None
-        windows = samples(limits, self.ts[i])
+        windows = samples(limits, self.ts[i].as_py())
         if b"resets_in_seconds" not in text:  # which counts from the row's own time
             self.limits_before, self.windows_before = text, windows
         return windows

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
+
 from analytics.wires.base import MAX_INT, UNIQUE_CALL_CHARS, Refusal, Rows, clip
 from analytics.wires.codex_rollout_lines import State
 
@@ -40,7 +42,7 @@ class Sheet(list[tuple[Any, ...]]):
 class Span:
     """The columns of n rows, and the state that the readers move on."""
 
-    def __init__(self, n: int, state: State, run_id: str, ts: list[int | None], *, is_bare: bool) -> None:
+    def __init__(self, n: int, state: State, run_id: str, ts: pa.Int64Array, *, is_bare: bool) -> None:
         self.state, self.run_id, self.ts, self.is_bare = state, run_id, ts, is_bare
         self.rows = Rows(n)
         self.runs = [(0, run_id)]  # where each run begins

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import xxhash
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from analytics.wires.base import MAX_INT, in_bounds
 from analytics.wires.codex_rollout_lines import Other, State, Tokens, word
@@ -82,7 +83,12 @@ def filled(total: Tokens, before: Tokens | None) -> Tokens:
     """
     if before is None:
         return total
-    parts = list(zip(msgspec.structs.astuple(total), msgspec.structs.astuple(before), strict=True))
+    parts = list(zip(astuple(total), astuple(before), strict=True))
+    for now, was in parts:
+        if now is None and was is not None:
+            break
+    else:
+        return total
     if any(now is not None and was is not None and now < was for now, was in parts[:4]):
         return total
     return Tokens(*(was if now is None else now for now, was in parts))

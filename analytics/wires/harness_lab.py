@@ -26,6 +26,7 @@ from analytics.wires.base import (
     Rows,
     Sample,
     micros,
+    origin_of,
     times,
 )
 from analytics.wires.harness_lab_lines import (
@@ -151,8 +152,8 @@ class HarnessLab:
         rows.columns["seq"] = [o.sequence for o in objs]
         rows.columns["parent_call_id"] = [o.parent_call_id for o in objs]
         rows.columns["ts"] = moments = clock([o.timestamp for o in objs])
-        if None in moments:
-            rows.columns["ts_origin"] = [None if ts is None else "harness" for ts in moments]
+        if moments.null_count:
+            rows.columns["ts_origin"] = origin_of(moments, "harness")
         else:
             rows.constants["ts_origin"] = "harness"
         rows.constants["run_id_origin"] = "parent" if ctx.shape == "export" else "wire"
@@ -206,12 +207,13 @@ def generic_run(ctx: Context) -> str:
     return f"generic-{ctx.source_id}"
 
 
-def clock(texts: list[str | None]) -> list[int | None]:
+def clock(texts: list[str | None]) -> pa.Int64Array:
     """UTC microseconds of timestamps with or without a zone; the shape of the first one decides the fast way."""
     first = next((text for text in texts if text), "")
     parsed = times(texts, assume_utc=not first.endswith("Z"))
-    if None in parsed:
-        parsed = [micros(text, assume_utc=True) if at is None else at for at, text in zip(parsed, texts, strict=True)]
+    if parsed.null_count:
+        both = zip(parsed.to_pylist(), texts, strict=True)
+        parsed = pa.array((micros(text, assume_utc=True) if at is None else at for at, text in both), pa.int64())
     return parsed
 
 

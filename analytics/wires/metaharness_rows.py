@@ -230,7 +230,7 @@ def vendor_times(texts: list[str | None]) -> pa.Int64Array:
     except pa.ArrowInvalid:
         moments = None
     if moments is None or not all_in_bounds(moments):
-        return pa.array(times(stamps.to_pylist()), pa.int64())
+        return times(stamps.to_pylist())
     return moments
 
 
