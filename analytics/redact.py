@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from analytics import secret_words as words
-from analytics.secret_rules import LABELS, RULES, SCAN, TORN_ANCHORS, TORN_END, Rule
+from analytics.secret_rules import LABELS, RULES, SCANS, TORN_ANCHORS, TORN_END, Rule
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["LABELS", "RULES", "SCAN", "Redactor", "Rule"]
+__all__ = ["LABELS", "RULES", "SCANS", "Redactor", "Rule"]
 
 MAX_PASSES = 4
 MAX_INNER_QUOTES = 8
@@ -65,7 +65,8 @@ class Redactor:
             import polars as pl  # noqa: PLC0415
 
             self._series = pl.Series
-        hits = self._series(payloads).str.contains(SCAN)
+        texts = self._series(payloads)
+        hits = texts.str.contains(SCANS[0]) | texts.str.contains(SCANS[1])
         if not hits.any():
             return None
         rows: np.ndarray = hits.arg_true().to_numpy()

@@ -256,4 +256,10 @@ TORN_ANCHORS = (
 )  # fmt: skip
 
 LABELS: tuple[str, ...] = tuple(dict.fromkeys(rule.label for rule in RULES))
-SCAN = "|".join(dict.fromkeys(rule.scan for rule in RULES))
+# Secrets known by their own looks, and those known by a name before them: of each sort few enough beginnings to search
+# for all at once. One pattern of both takes half as long again.
+_NAMED = ("json_key", "secret_assignment")
+SCANS: tuple[str, str] = (
+    "|".join(dict.fromkeys(rule.scan for rule in RULES if rule.label not in _NAMED)),
+    "|".join(dict.fromkeys(rule.scan for rule in RULES if rule.label in _NAMED)),
+)
