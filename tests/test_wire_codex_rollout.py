@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 from helpers import Reader, check_conservation, rebuild
 
@@ -137,7 +138,8 @@ class Read:
         whole = [dict(read.constants) for _ in range(read.n)]
         for name in {*read.columns, *read.sparse, *(name for _, said in read.filled for name in said)}:
             for places, values in read.said(name):
-                for i, value in zip(places, values, strict=True):
+                known = values.to_pylist() if isinstance(values, pa.Array) else values
+                for i, value in zip(places, known, strict=True):
                     if value is not None:
                         whole[i][name] = value
         for i, row in enumerate(whole):

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from analytics.refusals import NAMES
@@ -41,12 +42,15 @@ def decode(line: bytes, ctx: Context):
 def rows_of(objs, numbers, ctx):
     """The rows of decoded lines as dicts without NULLs, and the refusals by line."""
     read = WIRE.read(objs, ctx)
-    assert all(len(column) == read.n for column in read.columns.values())
+    said = {
+        name: column.to_pylist() if isinstance(column, pa.Array) else column for name, column in read.columns.items()
+    }
+    assert all(len(column) == read.n for column in said.values())
     made = []
     for i, number in enumerate(numbers):
         if i in read.refused:
             continue
-        row = {name: column[i] for name, column in read.columns.items() if column[i] is not None} | read.constants
+        row = {name: column[i] for name, column in said.items() if column[i] is not None} | read.constants
         made.append(row | {"line": number, "part": 0})
         inherited = {name: row.get(name) for name in ("run_id", "run_id_origin", "seq", "ts", "ts_origin", "event")}
         parts = [values for at, values in read.parts if at == i]
