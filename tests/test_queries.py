@@ -307,7 +307,9 @@ def ask_shell(tmp_path_factory):
         counts = [f"SELECT '{name}', count(*) FROM {name};" for name in names]
         script = "\n".join([*lines, ".mode csv", ".headers off", *counts])
         elsewhere = tmp_path_factory.mktemp("elsewhere")
-        done = subprocess.run([binary, "-bail"], input=script, capture_output=True, text=True, cwd=elsewhere, timeout=300)
+        done = subprocess.run(
+            [binary, "-bail"], input=script, capture_output=True, text=True, cwd=elsewhere, timeout=300
+        )
         assert done.stderr == ""
         return {name: int(n) for name, n in (line.split(",") for line in done.stdout.splitlines())}
 
