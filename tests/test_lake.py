@@ -500,7 +500,7 @@ def _commit_without_checkpoint(root, replaced, report):
 
 @pytest.mark.slow
 def test_a_commit_whose_checkpoint_finds_no_room_stands(tmp_path, queries, monkeypatch):
-    """Each hundredth commit (here: tenth) also writes a checkpoint of the log; a later one makes up for a failed one."""
+    """Each hundredth commit (here: tenth) also writes a checkpoint of the log; later ones make up for a failed one."""
     monkeypatch.setitem(commits._TABLE_CONFIG, "delta.checkpointInterval", "10")
     store = Store.open(tmp_path / "lake", create=True)
     replaced = None
