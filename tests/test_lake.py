@@ -518,6 +518,20 @@ def test_a_commit_whose_checkpoint_finds_no_room_stands(tmp_path, queries, monke
     assert rows_of(store.latest()) == [("a", 10, "{}")]
 
 
+def test_a_commit_that_comes_while_the_history_is_read_moves_no_version(store, monkeypatch):
+    """Found by a reader beside an ingest: the Delta library gave each commit the number of the one before it."""
+    store = ingest(store, [event("a", 1)])
+    real, late = DeltaTable.history, []
+
+    def overtaken(table, *arguments):
+        if not late:
+            late.append(ingest(store, [event("b", 1), event("b", 2)]))
+        return real(table, *arguments)
+
+    monkeypatch.setattr(DeltaTable, "history", overtaken)
+    assert [(row["version"], row["events_added"]) for row in store.history()] == [(2, 2), (1, 1), (0, None)]
+
+
 def test_other_readers_see_the_same_table(store):
     latest = ingest(store, [event("a", 1, ts=1_700_000_000_000_000), event("b", 2, ts=1_700_000_001_000_000)])
     table = DeltaTable(str(store.root))
