@@ -197,7 +197,7 @@ def history(root: Place) -> list[dict[str, Any]]:
     """One row per version, newest first: when, why, by which ingest, and what was added and removed."""
     rows = []
     counts = [f"{what}_{did}" for did in ("added", "removed") for what in ("files", "bytes", *_ROW_NAMES.values())]
-    for entry in open_table(root).history():
+    for entry in _entries(root):
         facts = entry.get("runlake") or {}
         row = {
             "version": entry["version"],
@@ -208,6 +208,21 @@ def history(root: Place) -> list[dict[str, Any]]:
         }
         rows.append(row | {name: facts.get(name) for name in counts})
     return rows
+
+
+def _entries(root: Place) -> list[dict[str, Any]]:
+    """What the Delta library says of each version, newest first.
+
+    It numbers the commits it lists from the version of the opened table down. One that came in between would give each
+    the number of the version before it; then all is read once more.
+    """
+    table = open_table(root)
+    while True:
+        entries = table.history()
+        newest = open_table(root)
+        if newest.version() == table.version():
+            return entries
+        table = newest
 
 
 def _tally(files: Collection[WrittenFile], did: str) -> dict[str, int]:

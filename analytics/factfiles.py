@@ -2,9 +2,9 @@
 
 A folder `_facts/KEY` holds one file per relation. The key is made of all that their rows come from: the version's data
 files, the text of every query, runlake and DuckDB. So nothing in it can be stale: another version, another query is
-another folder. Files are written beside and then renamed, so several readers may compute at once, and a killed one
-leaves nothing that is read. Who may not write in the lake computes; so does who asks with filters, and `runlake check`.
-No version of the lake names these files: they can be deleted at any time.
+another folder. Files are written beside, then get their name and keep it: several readers may compute at once, and a
+killed one leaves nothing that is read. Who may not write in the lake computes; so does who asks with filters, and
+`runlake check`. No version of the lake names these files: they can be deleted at any time.
 
 Measured on 2 cores: over 10.7 million events of 21,000 runs run_metrics takes 13 CPU s to compute and 0.1 to read; over
 the 3,600 events of the sample corpus the main reports take 1.3 CPU s computed and 0.4 read, start-up included.
@@ -142,7 +142,7 @@ class FactFiles:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            beside.replace(self._path(name))
+            _place(beside, self._path(name))
         finally:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
@@ -152,6 +152,19 @@ class FactFiles:
         with suppress(OSError):  # not ours to touch
             if time.time() - self.folder.stat().st_mtime > _SAY_USED_AFTER_S:
                 os.utime(self.folder)
+
+
+def _place(beside: Path, path: Path) -> None:
+    """Puts a file where it belongs, unless another reader was first.
+
+    The rows are the same, the bytes need not be: who reads the first file must not find the second under its name.
+    """
+    try:
+        path.hardlink_to(beside)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        beside.replace(path)
 
 
 def key_of(store: Store) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
 import pytest
+import typer.main
 from browser import browser  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +38,14 @@ def sample_lake(tmp_path_factory):
 def no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """pytest-xdist tells its workers the width of the terminal; our tables would keep to it."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once():
+    """Typer makes all commands anew for each command line, as it must in a process that runs one; a test runs many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -297,7 +297,9 @@ def _look_once(lake: Any, reports: list[str], checks: list[str]) -> None:
     queries = {"events": "stored_events", "refusals": "stored_refusals"}
     for name, table in queries.items():
         ((found,),) = lake.sql(f"SELECT count(*) FROM {table}").fetchall()
-        assert found == committed[name], f"version {lake.version}: {found} {name}, committed {committed[name]}"
+        files = [file for file in lake.store.all_files if f"{file.record}s" == name]
+        said = f"{committed[name]} committed, {sum(file.rows for file in files)} in {len(files)} files"
+        assert found == committed[name], f"version {lake.version}: {found} {name}, {said}; {lake.history()}"
     for name in checks:
         rows = lake.sql(f"FROM check_{name}").fetchall()
         assert rows == [], f"version {lake.version}: {name}: {rows[:3]}"

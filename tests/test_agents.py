@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from analytics import open_lake
 from analytics.agents import AGENTS, find_homes, looked_in
+from analytics.cli import run
 from analytics.errors import UsageError
 from analytics.lake import Store
 
 CAPTURE = '{"type":"thread.started","thread_id":"%s"}\n{"type":"turn.started"}\n'
-COMMAND = [sys.executable, "-m", "analytics"]
 
 
 class User:
     """A home folder, and the variables of whoever lives there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, capture):
         self.home = folder
+        self.capture = capture
         self.environ = {"HOME": str(folder)}
 
     def leave(self, path, text=None):
@@ -36,17 +35,22 @@ class User:
         return {home.folder: (home.agent.name, home.files, home.size) for home in find_homes(self.environ, **options)}
 
     def run(self, *arguments):
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LANG")}
-        done = subprocess.run(
-            [*COMMAND, "ingest", *map(str, arguments)], cwd=self.home, env=kept | self.environ, capture_output=True,
-            text=True, timeout=120,
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
+        """An ingest as it runs in the home, with the home's variables and no others: (exit code, stdout, stderr)."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(self.home)
+            for name in os.environ.keys() - {"PATH", "PYTHONPATH", "LANG"}:
+                patch.delenv(name)
+            for name, value in self.environ.items():
+                patch.setenv(name, value)
+            self.capture.readouterr()
+            code = run(["ingest", *map(str, arguments)])
+        said = self.capture.readouterr()
+        return code, said.out, said.err
 
 
 @pytest.fixture(name="user")
-def _user(tmp_path):
-    return User(tmp_path)
+def _user(tmp_path, capfd):
+    return User(tmp_path, capfd)
 
 
 @pytest.fixture(name="both")

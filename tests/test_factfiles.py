@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from conftest import CORPUS
@@ -173,6 +175,26 @@ def test_several_readers_compute_at_once(lake):
     assert len(found) == 4
     assert all(one == found[0] for one in found)
     assert not [path for path in files(lake) if path.suffix == ".tmp"]
+
+
+def test_who_is_second_leaves_the_file_of_the_first(lake):
+    """Of four that computed at once, one met Parquet it could not read: a file that is read must not be replaced."""
+    rows(lake, "run_metrics")
+    (path,) = (lake / "_facts").rglob("run_metrics.parquet")
+    before = path.stat().st_ino, path.read_bytes()
+    with open_lake(lake) as opened, duckdb.connect() as engine:
+        opened._open()._facts._put("run_metrics", "SELECT 1 AS other", engine)
+    assert (path.stat().st_ino, path.read_bytes()) == before
+    assert not [path for path in files(lake) if path.suffix == ".tmp"]
+
+
+def test_a_file_system_without_hard_links_gets_its_files_too(lake, monkeypatch):
+    def none(*_):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(Path, "hardlink_to", none)
+    rows(lake, "run_metrics")
+    assert "run_metrics.parquet" in {path.name for path in files(lake)}
 
 
 def test_modes_are_private(lake):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from analytics import lakefiles, sqlfiles
+from analytics import commits, lakefiles, sqlfiles
 from analytics.errors import LakeError, RunlakeError
 from analytics.lake import Store
 from analytics.lakefiles import data_path, describe, new_ingest_id, parquet_writer
@@ -495,14 +495,16 @@ def _commit_without_checkpoint(root, replaced, report):
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     DeltaTable.create_write_transaction = confined
-    report.put(ingest(store, [event("a", 100)], removed=[replaced]).version)
+    report.put(ingest(store, [event("a", 10)], removed=[replaced]).version)
 
 
 @pytest.mark.slow
-def test_a_commit_whose_checkpoint_finds_no_room_stands(store):
-    """Each hundredth commit also writes a checkpoint of the log; a later commit makes up for one that failed."""
+def test_a_commit_whose_checkpoint_finds_no_room_stands(tmp_path, queries, monkeypatch):
+    """Each hundredth commit (here: tenth) also writes a checkpoint of the log; later ones make up for a failed one."""
+    monkeypatch.setitem(commits._TABLE_CONFIG, "delta.checkpointInterval", "10")
+    store = Store.open(tmp_path / "lake", create=True)
     replaced = None
-    for number in range(98):
+    for number in range(8):
         store = ingest(store, [event("a", number)], removed=[replaced] if replaced else [])
         replaced = next(f.relative for f in store.all_files if f.rows)
     context = multiprocessing.get_context("spawn")
@@ -511,9 +513,23 @@ def test_a_commit_whose_checkpoint_finds_no_room_stands(store):
     child.start()
     child.join()
     assert child.exitcode == 0
-    assert report.get(timeout=30) == 99
+    assert report.get(timeout=30) == 9
     assert list((store.root / "_delta_log").glob("*.checkpoint.parquet")) == []
-    assert rows_of(store.latest()) == [("a", 100, "{}")]
+    assert rows_of(store.latest()) == [("a", 10, "{}")]
+
+
+def test_a_commit_that_comes_while_the_history_is_read_moves_no_version(store, monkeypatch):
+    """Found by a reader beside an ingest: the Delta library gave each commit the number of the one before it."""
+    store = ingest(store, [event("a", 1)])
+    real, late = DeltaTable.history, []
+
+    def overtaken(table, *arguments):
+        if not late:
+            late.append(ingest(store, [event("b", 1), event("b", 2)]))
+        return real(table, *arguments)
+
+    monkeypatch.setattr(DeltaTable, "history", overtaken)
+    assert [(row["version"], row["events_added"]) for row in store.history()] == [(2, 2), (1, 1), (0, None)]
 
 
 def test_other_readers_see_the_same_table(store):

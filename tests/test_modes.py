@@ -13,7 +13,7 @@ import pytest
 from handmade import events, make_lake, source
 from helpers import CANCELED, CLAUDE, EXPORTED, GENERIC, Lab
 
-from analytics import ingest as ingest_module
+from analytics import commits, ingest as ingest_module
 from analytics.lake import Store
 from analytics.lakefiles import data_path, describe, new_ingest_id
 
@@ -75,13 +75,14 @@ def test_it_stays_so_when_it_grows_is_compacted_and_vacuumed(tmp_path, umask):
     assert folders_and_files(lab.path) == ({"0o700"}, {"0o600"})
 
 
-def test_checkpoints_of_the_log_are_private(tmp_path, umask):
-    """The Delta library writes one on its own after a hundred commits."""
+def test_checkpoints_of_the_log_are_private(tmp_path, umask, monkeypatch):
+    """The Delta library writes one on its own after so many commits: a hundred, or as many as the table says."""
+    monkeypatch.setitem(commits._TABLE_CONFIG, "delta.checkpointInterval", "10")
     umask(0)
     store = make_lake(tmp_path / "lake", event=events("r1", {"kind": "usage"}), source=[source()])
     (first,) = store.files("event", "metaharness")[1:]
     relative = Path(first).relative_to(store.root)
-    for number in range(102):
+    for number in range(12):
         ingest_id = new_ingest_id()
         path = data_path("event", "metaharness", ingest_id, number)
         with store.private():

@@ -142,8 +142,12 @@ def small_disk(tmp_path):
     subprocess.run(["umount", place], check=True)
 
 
+STEPS = pytest.mark.parametrize("step_kib", [60, pytest.param(28, marks=pytest.mark.long)])
+
+
+@STEPS
 @pytest.mark.parametrize("command", ["ingest", "compact"])
-def test_a_full_disk(before, forge, small_disk, command):
+def test_a_full_disk(before, forge, small_disk, command, step_kib):
     """With no room at all, then with more and more: at each amount it fails with one sentence or is done."""
     lab = copied(before, small_disk)
     arguments = ["ingest", lab.sources, "--lake", lab.path]
@@ -153,7 +157,7 @@ def test_a_full_disk(before, forge, small_disk, command):
     was, files = lab.content(), parquets(lab.path)
     ballast = small_disk / "ballast"
     failed = []
-    for free in range(0, 4 << 20, 28 << 10):
+    for free in range(0, 4 << 20, step_kib << 10):
         with ballast.open("wb") as file:
             room = shutil.disk_usage(small_disk).free
             file.write(b"\0" * max(0, room - free))
