@@ -41,7 +41,7 @@ class Companion:
 
 _TOKENS = (
     "input_tokens", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_5m_tokens",
-    "cache_write_1h_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
+    "cache_write_1h_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "input_tokens_with_cache_known",
 )  # fmt: skip
 _SPREAD = ("min_value", "p50", "p90", "p95", "p99", "max_value", "mean_value")
 
