@@ -24,6 +24,8 @@ UNKNOWN = "–"
 GAP = "  "
 WIDTHS_FROM_ROWS = 1000
 NARROWEST_TEXT = 12
+# words of a short list that a reader must be able to tell apart: never cut, however narrow the terminal
+WHOLE = frozenset({"metric", "verdict", "report"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def shown_columns(fields: Sequence[Field]) -> list[Column]:
             continue
         right = field.kind in NUMBERS
         name = visible(field.name)
-        fixed = field.kind != "text"
+        fixed = field.kind != "text" or field.name in WHOLE
         show = formatter(field.name, field.kind)
         column = Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
         if field.name in tied:
