@@ -139,7 +139,7 @@ def test_percentiles_stand_out_from_the_bars(opened):
 
 @pytest.mark.long
 def test_ten_thousand_runs_of_all_wires(browser, tmp_path):
-    """Seeded streams of every wire, some lines damaged: a small page that says what the reports say, with room for all."""
+    """Seeded streams of every wire, some lines damaged: a small page, the figures of the reports, room for all."""
     script = [sys.executable, str(ROOT / "benchmarks" / "corpora.py"), str(tmp_path / "corpus")]
     subprocess.run(
         [*script, "--megabytes", "150", "--files", "10000", "--bad", "0.003"], check=True, capture_output=True
