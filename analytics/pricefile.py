@@ -95,7 +95,8 @@ def read_price_file(path: str | os.PathLike[str]) -> PriceFile:
     try:
         head = [name.strip() for name in next(reader, [])]
         columns = _columns(file, head)
-        lines, errors = [], []
+        lines: list[PriceLine] = []
+        errors: list[str] = []
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue

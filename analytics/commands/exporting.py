@@ -201,7 +201,8 @@ def _openmetrics(source: Lake, asked: Asked, out: Path | None) -> None:
     from analytics.openmetrics import write_openmetrics
 
     if asked.names or asked.values:
-        raise UsageError("The figures of --format openmetrics are fixed. Leave the names and --set out.")
+        surplus = "the names" if asked.names else "--set"
+        raise UsageError(f"The figures of --format openmetrics are fixed. Leave {surplus} out.")
     _write(out, lambda file: write_openmetrics(source, asked.filters, analytics.__version__, file))
 
 

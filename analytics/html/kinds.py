@@ -65,9 +65,7 @@ class Kinds(Board):
             x=x, text=alt.Text(field="ys", type="nominal")
         )
         bars = bars.encode(x=x, color=alt.value(self.colours[0]))
-        both = alt.layer(bars, text).properties(
-            height=_rows_high(values, "x"), padding=BESIDE_TEXT
-        )
+        both = alt.layer(bars, text).properties(height=_rows_high(values, "x"), padding=BESIDE_TEXT)
         return Drawing(both, notes, len(values))
 
     def range(self) -> Drawing:
