@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -124,7 +125,13 @@ class Lake:
         if file.name not in self.catalog.own:
             return self._open().relation(ordered(file, where), filters)
         asked = {key: (kind.type, value) for key, kind, value in ownreports.bound(file, set or {})}
-        return self._walls().relation(ordered(file, where), filters, asked)
+        with ownreports.naming(file):
+            return self._walls().relation(ordered(file, where), filters, asked)
+
+    def naming(self, name: str, by: str | None = None) -> AbstractContextManager[None]:
+        """Inside of it, what goes wrong while the rows of one's own report are fetched is told with its file."""
+        own = self.catalog.own.get(self.catalog.file(name, by).name)
+        return nullcontext() if own is None else ownreports.naming(own)
 
     def chart(
         self, name: str, by: str | None = None, *, picture: int = 0, set: Mapping[str, Any] | None = None,  # noqa: A002

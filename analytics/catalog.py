@@ -45,7 +45,7 @@ class Catalog:
 
     def __post_init__(self) -> None:
         if self.folder is not None:
-            self.own.update(ownreports.load(self.folder, list(built_in())))
+            self.own.update(ownreports.load(self.folder, [*built_in(), *named_relations()]))
 
     @cached_property
     def reports(self) -> dict[str, SqlFile]:

@@ -2,6 +2,9 @@
 
 Both are relative to A's mean, so that metrics of different units stand on one scale; what has no such figure (A's mean
 is zero) is named beside the picture. Drawn without a network: Vega-Lite through vl-convert.
+
+A .svg and a .html follow the reader's scheme, light or dark: the marks carry the light colours, and a style sheet
+replaces each by its dark one. What knows no style sheets, and a .png, shows the light picture on white.
 """
 # ruff: noqa: PLC0415 — Altair takes 0.5 s and is an extra
 
@@ -24,6 +27,13 @@ MANY, FAINT = 60, 0.15  # so many tasks a metric lie over each other: how opaque
 COLOURS = {
     "better": "#0072b2", "worse": "#d55e00", "higher": "#56b4e9", "lower": "#cc79a7", "no difference shown": "#5f5f5f",
     "not decidable": "#a8a8a8",
+}  # fmt: skip
+INK = {"page": "#ffffff", "text": "#1f2328", "soft": "#59636e", "line": "#d8dee4", "zero": "#777777", "dot": "#444444"}
+# light colour → dark colour, for all of the above
+DARK = {
+    "#0072b2": "#4aa3df", "#d55e00": "#f08340", "#56b4e9": "#a9def8", "#cc79a7": "#dd93bd", "#5f5f5f": "#b4b8bd",
+    "#a8a8a8": "#70767d", "#ffffff": "#0f1318", "#1f2328": "#e6e9ed", "#59636e": "#9aa4af", "#d8dee4": "#2c343d",
+    "#777777": "#8a929b", "#444444": "#c3c8ce",
 }  # fmt: skip
 
 
@@ -56,15 +66,47 @@ def draw(comparison: Comparison, path: Path) -> list[str]:
     elif kind == "svg":
         text = io.StringIO()
         chart.save(text, format="svg")
-        data = text.getvalue().encode()
+        opening, mark, rest = text.getvalue().partition(">")
+        data = f"{opening}{mark}<style>{_in_dark()}</style>{rest}".encode()
     else:
-        data = chart.to_html(inline=True, embed_options={"actions": False}).encode()
+        page = chart.to_html(inline=True, embed_options={"actions": False, "renderer": "svg"})
+        styles = f'<meta name="color-scheme" content="light dark">\n<style>{_in_dark()}{_page_in_dark()}</style>'
+        data = page.replace("<head>", f"<head>\n{styles}", 1).encode()
     with sink(path) as to:
         to.write(data)
     return notes
 
 
+def _in_dark() -> str:
+    """The style sheet that replaces the light colours of marks, lines and text where the reader's scheme is dark."""
+    rules = "".join(f'[{of}="{light}"]{{{of}:{dark}}}' for light, dark in DARK.items() for of in ("fill", "stroke"))
+    return f"@media (prefers-color-scheme: dark){{{rules}}}"
+
+
+def _page_in_dark() -> str:
+    """The style sheet of the page around it, and of the ground that Vega gives its drawing by a style of its own."""
+    page, text = DARK[INK["page"]], DARK[INK["text"]]
+    ground = f"body{{background:{page};color:{text}}}svg.marks{{background:{page} !important}}"
+    return f"@media (prefers-color-scheme: dark){{{ground}}}"
+
+
 def chart_of(comparison: Comparison) -> Any:
+    """The picture, dressed in our colours alone (each has a dark one)."""
+    return (
+        _drawn(comparison)
+        .configure(background=INK["page"])
+        .configure_view(stroke=INK["line"])
+        .configure_axis(
+            labelColor=INK["text"], titleColor=INK["text"], gridColor=INK["line"], domainColor=INK["soft"],
+            tickColor=INK["soft"],
+        )
+        .configure_legend(labelColor=INK["text"], titleColor=INK["text"], symbolStrokeWidth=0)
+        .configure_title(color=INK["text"], subtitleColor=INK["text"])
+        .configure_text(color=INK["text"])
+    )  # fmt: skip
+
+
+def _drawn(comparison: Comparison) -> Any:
     """The picture as an Altair chart: the intervals, and where runs are paired the tasks."""
     import altair as alt
 
@@ -89,7 +131,7 @@ def chart_of(comparison: Comparison) -> Any:
             .properties(width=420, height=40)
         )
     y = alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labelLimit=200))
-    zero = alt.Chart(_data([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color="#777").encode(x="zero:Q")
+    zero = alt.Chart(_data([{"zero": 0}])).mark_rule(strokeDash=[4, 3], color=INK["zero"]).encode(x="zero:Q")
     plain = alt.Chart(_data(rows)).encode(y=y, tooltip=["metric:N", "verdict:N", "shown:N", "reason:N"])
     base = plain.encode(
         color=alt.Color(
@@ -108,14 +150,16 @@ def chart_of(comparison: Comparison) -> Any:
             x=alt.X("low:Q", title="mean difference, % of A's mean", axis=axis), x2="high:Q"
         ),
         base.mark_point(filled=True, size=90, opacity=1).encode(x=across),
-        words.mark_text(dy=-12, fontSize=10, color="white", stroke="white", strokeWidth=4),  # lines end before them
-        words.mark_text(dy=-12, fontSize=10, color="#333"),
+        words.mark_text(
+            dy=-12, fontSize=10, color=INK["page"], stroke=INK["page"], strokeWidth=4
+        ),  # lines end before them
+        words.mark_text(dy=-12, fontSize=10, color=INK["text"]),
     ).properties(width=380, height=alt.Step(36), title=alt.TitleParams("interval of the mean", fontSize=11))
     if not tasks:
         return intervals.properties(title=title)
     dots = (
         alt.Chart(_data(tasks))
-        .mark_point(filled=True, size=45, opacity=FAINT if len(tasks) > MANY * len(rows) else 0.55, color="#444")
+        .mark_point(filled=True, size=45, opacity=FAINT if len(tasks) > MANY * len(rows) else 0.55, color=INK["dot"])
         .encode(
             y=alt.Y("metric:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
             x=alt.X(

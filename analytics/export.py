@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -111,16 +111,20 @@ def write(
 
 
 def write_folder(
-    rows: Mapping[str, Any], folder: Path, options: Options, *, are_few: bool = False
-) -> Iterator[tuple[Path, int]]:
-    """One file per relation, named after it; each is told, with its number of rows, when it is there."""
+    rows: Mapping[str, Any], folder: Path, options: Options, *, are_few: bool = False,
+    naming: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
+) -> Iterator[tuple[Path, int]]:  # fmt: skip
+    """One file per relation, named after it; each is told, with its number of rows, when it is there.
+
+    `naming`: what surrounds the writing of each, by its name.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunlakeError.from_os("make the folder", folder, error) from error
     for name, relation in rows.items():
         file = folder / f"{name}.{options.format}"
-        with sink(file) as to:
+        with naming(name), sink(file) as to:
             count = write(relation, options, to, are_few=are_few)
         yield file, count
 

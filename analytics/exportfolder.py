@@ -25,17 +25,16 @@ MANIFEST_VERSION = 1
 
 
 def export_folder(
-    lake: Lake, names: list[str], folder: Path, options: Options, *, filters: dict[str, Any], runlake_version: str,
-    force: bool = False,
+    lake: Lake, relations: dict[str, Any], folder: Path, options: Options, *, filters: dict[str, Any],
+    runlake_version: str, force: bool = False,
 ) -> Iterator[tuple[Path, int]]:  # fmt: skip
     """Writes the relations; each is told, with its number of rows, and the folder is there after the last.
 
     `force`: a folder with something in it is replaced.
     """
     with _taking_its_place(folder, force=force) as partial:
-        relations = {name: lake.table(name, **filters) for name in names}
         listed = []
-        told = write_folder(relations, partial, options, are_few=lake.has_few_events)
+        told = write_folder(relations, partial, options, are_few=lake.has_few_events, naming=lake.naming)
         for (file, rows), (name, relation) in zip(told, relations.items(), strict=True):
             columns = zip(relation.columns, relation.types, strict=True)
             listed.append({

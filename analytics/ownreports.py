@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics import sqlfiles
-from analytics.errors import UsageError
+from analytics.errors import QueryFileError, RunlakeError, UsageError
 from analytics.pictures import pictures
 from analytics.sqlfiles import SqlFile
 
@@ -90,15 +91,49 @@ def load(folder: Path, built_in: Sequence[str]) -> dict[str, SqlFile]:
     made: dict[str, SqlFile] = {}
     for path in paths:
         if path.stem in built_in:
-            raise UsageError(f"{path} has the name of a built-in report. Give the file another name.")
+            raise UsageError(f"{path} has the name of a built-in report or relation. Give the file another name.")
         if not _NAME.fullmatch(path.stem):
             raise UsageError(
                 f"{path} cannot name a report: a name is small letters, digits and _, such as dear_runs.sql."
             )
-        file = sqlfiles.read(path, "reports")
+        try:
+            file = sqlfiles.read(path, "reports")
+        except QueryFileError:
+            raise _unreadable(path) from None
         _check(file)
         made[path.stem] = file
     return made
+
+
+def _unreadable(path: Path) -> UsageError:
+    """Why a file of one's own cannot be read."""
+    try:
+        path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        byte = error.object[error.start]
+        return UsageError(f"{path}, line {line}: the byte 0x{byte:02x} is not UTF-8. Re-encode the file.")
+    except OSError as error:
+        return UsageError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}.")
+    return UsageError(f"{path} could not be read. Try again.")
+
+
+@contextmanager
+def naming(file: SqlFile) -> Iterator[None]:
+    """What goes wrong with the SQL of one's own report is told with its file, also while rows are fetched."""
+    try:
+        yield
+    except RunlakeError as error:
+        raise error if str(file.path) in str(error) else type(error)(f"{file.path}: {error}") from error
+    except Exception as error:
+        import duckdb  # noqa: PLC0415 (loaded already where a query failed)
+
+        if not isinstance(error, duckdb.Error):
+            raise
+        from analytics.readsonly import explain  # noqa: PLC0415
+
+        explained = explain(error)
+        raise type(explained)(f"{file.path}: {explained}") from error
 
 
 def _check(file: SqlFile) -> None:

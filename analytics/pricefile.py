@@ -5,7 +5,7 @@
 
 `model` is a name, or a pattern with * and ? (case matters). The two dates are days, UTC, both within; empty = without
 end. Prices are US dollars per million tokens; empty = no such price, and what would need it has none. The first line
-that fits the model and the day gives the price.
+that fits the model and the day gives the price; two lines of the same `model` must not share a day.
 """
 
 from __future__ import annotations
@@ -95,12 +95,14 @@ def read_price_file(path: str | os.PathLike[str]) -> PriceFile:
     try:
         head = [name.strip() for name in next(reader, [])]
         columns = _columns(file, head)
-        lines, errors = [], []
+        lines: list[PriceLine] = []
+        errors: list[str] = []
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
             read = _line(reader.line_num, cells, head, columns)
             if isinstance(read, PriceLine):
+                errors += _twice(read, lines)
                 lines.append(read)
             else:
                 errors += [f"line {reader.line_num}: {words}" for words in read]
@@ -113,6 +115,21 @@ def read_price_file(path: str | os.PathLike[str]) -> PriceFile:
     if not lines:
         raise UsageError(f"The price list {file} has no prices. Its lines are {','.join(COLUMNS)}.")
     return PriceFile(file.name, lines)
+
+
+def _twice(line: PriceLine, before: Sequence[PriceLine]) -> list[str]:
+    """What is wrong if the very same model has a price on a day already: which of the two was meant, nobody can say."""
+    for other in before:
+        if other.model != line.model:
+            continue
+        first = max(line.valid_from or date.min, other.valid_from or date.min)
+        last = min(line.valid_until or date.max, other.valid_until or date.max)
+        if first <= last:
+            day = (
+                "on all days" if first == date.min and last == date.max else f"on {first if first > date.min else last}"
+            )
+            return [f"line {line.number}: {line.model!r} has a price {day} already, in line {other.number}. Keep one."]
+    return []
 
 
 def _columns(file: Path, head: list[str]) -> dict[str, int]:

@@ -24,6 +24,8 @@ UNKNOWN = "–"
 GAP = "  "
 WIDTHS_FROM_ROWS = 1000
 NARROWEST_TEXT = 12
+# words of a short list that a reader must be able to tell apart: never cut, however narrow the terminal
+WHOLE = frozenset({"metric", "verdict", "report"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Companion:
 
 _TOKENS = (
     "input_tokens", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_5m_tokens",
-    "cache_write_1h_tokens", "output_tokens", "reasoning_tokens", "total_tokens",
+    "cache_write_1h_tokens", "output_tokens", "reasoning_tokens", "total_tokens", "input_tokens_with_cache_known",
 )  # fmt: skip
 _SPREAD = ("min_value", "p50", "p90", "p95", "p99", "max_value", "mean_value")
 
@@ -216,7 +218,7 @@ def shown_columns(fields: Sequence[Field]) -> list[Column]:
             continue
         right = field.kind in NUMBERS
         name = visible(field.name)
-        fixed = field.kind != "text"
+        fixed = field.kind != "text" or field.name in WHOLE
         show = formatter(field.name, field.kind)
         column = Column(name, index, show, is_left=not right, may_be_cut=not fixed, head=(name,))
         if field.name in tied:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from analytics.errors import UsageError
+from analytics.catalog import Catalog
+from analytics.ownreports import naming
 from analytics.rows import Rows, rows_of
-from analytics.sqlfiles import SqlFile, in_layer, load
 
 if TYPE_CHECKING:
     from analytics.api import Lake
+    from analytics.sqlfiles import SqlFile
 
 # reports with a row per event, as large as the lake: only where they are asked for by name
 LARGE = frozenset({"transcript"})
@@ -28,42 +28,41 @@ class Report:
     rows: Rows
 
 
-def all_reports() -> list[str]:
-    """The names of all reports but the large ones, ungrouped."""
-    from analytics.api import report_list  # noqa: PLC0415 (loads duckdb)
-
-    return [row["report"] for row in report_list() if row["report"] not in LARGE]
+def all_reports(catalog: Catalog | None = None) -> list[str]:
+    """The names of all reports but the large ones, ungrouped: the built-in ones, then one's own."""
+    return [row["report"] for row in (catalog or Catalog()).listed() if row["report"] not in LARGE]
 
 
-def checked(names: Sequence[str]) -> Sequence[str]:
+def checked(names: Sequence[str], catalog: Catalog) -> Sequence[str]:
     """The names, or a usage error for the first that is neither a report nor a relation."""
     for name in names:
-        if name not in _files():
-            raise UsageError.unknown_name("report", name, [file.name for file in in_layer("reports")])
+        catalog.file(name)
     return names
 
 
 def described(name: str, relation: Any, lake: Lake) -> Report:
     """The rows of a report with what the head of its file says."""
-    file = _files()[name]
-    return Report(name, file.title, file.row, rows_of(relation, are_few=lake.has_few_events))
+    file = lake.catalog.file(name)
+    rows = rows_of(relation, are_few=lake.has_few_events)
+    if name in lake.catalog.own:
+        rows = Rows(rows.fields, _told(rows.batches, file))
+    return Report(name, file.title, file.row, rows)
 
 
-def ask(lake: Lake, name: str, filters: dict[str, Any]) -> Report:
+def _told(batches: Iterator[list[list[Any]]], file: SqlFile) -> Iterator[list[list[Any]]]:
+    """The batches; what fails while they are fetched is told with the file."""
+    with naming(file):
+        yield from batches
+
+
+def ask(lake: Lake, name: str, filters: dict[str, Any], values: Mapping[str, Any] | None = None) -> Report:
     """One report of the lake by its name; a grouped one is called NAME_by_WHAT, and a relation will do, too."""
-    return described(name, lake.report(name, **filters), lake)
+    return described(name, lake.report(name, set=values, **filters), lake)
 
 
-@cache
-def _files() -> dict[str, SqlFile]:
-    """Reports by their names, and relations by theirs where no report has it."""
-    relations = {file.relation: file for file in load() if file.relation is not None}
-    return relations | {file.name: file for file in in_layer("reports")}
-
-
-def names_or_all(names: Sequence[str] | None) -> list[str]:
+def names_or_all(names: Sequence[str] | None, catalog: Catalog) -> list[str]:
     """The names, each once, or all reports."""
-    return list(dict.fromkeys(names)) if names else all_reports()
+    return list(dict.fromkeys(names)) if names else all_reports(catalog)
 
 
 def said(filters: dict[str, Any]) -> dict[str, str]:

@@ -100,7 +100,7 @@ def _load(place: Path) -> tuple[SqlFile, ...]:
 def read(path: Path, layer: str) -> SqlFile:
     """One file and what its header says. The header is the block of comments the file begins with."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors put a byte order mark before reports of one's own
     except (OSError, UnicodeDecodeError) as error:
         raise QueryFileError.unreadable(path, str(error)) from error
     said = header(text)

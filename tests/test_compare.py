@@ -505,7 +505,7 @@ def test_every_format_says_the_same(cli, tmp_path):
     code, out, _ = cli(*COST, "-o", tmp_path / "c.parquet")
     assert (code, out) == (0, "")
     assert pl.read_parquet(tmp_path / "c.parquet").to_dicts() == [row]
-    assert "| cost_usd | better | 2.3333333333333335 | false |" in cli(*COST, "--format", "md")[1]
+    assert f"| cost_usd | better | {row['difference']} | -1.5 |" in cli(*COST, "--format", "md")[1]
     code, out, err = cli(*COST)
     assert code == 0
     assert set(row) >= set(SHOWN)
@@ -609,6 +609,59 @@ def test_a_picture_is_drawn(cli, tmp_path, suffix):
     assert "Not in the picture" in err
     assert "output_tokens" in err.split("Not in the picture")[1]
     assert not re.search(r"""(src|href)\s*=\s*["']?https?:""", text), "nothing is loaded from elsewhere"
+
+
+def test_every_colour_of_the_picture_has_a_dark_one(cli, tmp_path):
+    pytest.importorskip("vl_convert")
+    from analytics.comparison_picture import COLOURS, DARK, INK
+
+    assert cli("--by", "variant", "base", "lean", "--picture", tmp_path / "p.svg")[0] == 0
+    drawn = re.findall(r'(?:fill|stroke)="(?!none|transparent)([^"]+)"', (tmp_path / "p.svg").read_text())
+    assert set(drawn) <= {*COLOURS.values(), *INK.values()} <= DARK.keys()
+    assert len(set(DARK.values())) == len(DARK)
+    assert not DARK.keys() & set(DARK.values()), "no rule undoes another"
+
+
+COLOURS_SEEN = """
+const svg = document.querySelector('svg'), of = (e, name) => e && getComputedStyle(e)[name];
+const text = [...svg.querySelectorAll('text')].find((one) => one.textContent === 'cost_usd');
+const ground = document.documentElement.nodeName === 'svg' ? of(svg.querySelector('rect, path'), 'fill')
+    : of(svg, 'backgroundColor');
+return [of(text, 'fill'), ground, of(svg.querySelector('.mark-symbol.role-mark path'), 'fill')]
+"""
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".html"])
+def test_the_picture_is_dark_where_its_reader_is(browser, cli, tmp_path, suffix):
+    picture = tmp_path / f"p{suffix}"
+    assert cli("--by", "variant", "base", "lean", "--picture", picture)[0] == 0
+    browser.kept = None
+    seen = []
+    for scheme in ("light", "dark"):
+        browser.look("", scheme)
+        browser.driver.get(picture.as_uri())
+        browser.wait("return document.querySelectorAll('.mark-symbol.role-mark path').length > 5")
+        seen.append(browser.js(COLOURS_SEEN))
+    light, dark = seen
+    assert (light[0], dark[0]) == ("rgb(31, 35, 40)", "rgb(230, 233, 237)")
+    assert (light[1], dark[1]) == ("rgb(255, 255, 255)", "rgb(15, 19, 24)")
+    assert light[2] != dark[2]
+    assert browser.console() == []
+
+
+@pytest.mark.parametrize("width", [36, 60, 80])
+def test_a_narrow_terminal_cuts_no_verdict(cli, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, err = cli("--by", "variant", "base", "lean")
+    head, _, *rows = out.splitlines()
+    assert code == 0
+    assert all(len(line) <= width for line in out.splitlines() if width > 36), "a name and a verdict take 36 or more"
+    assert not [line for line in rows if "…" in line]
+    assert all(re.search("better|worse|higher|lower|no difference shown|not decidable", line) for line in rows) == (
+        "verdict" in head
+    )
+    assert ("low" in head.split() and "high" in head.split()) == (width == 80)
+    assert "do not fit" in err
 
 
 def test_the_picture_shows_the_figures(lake):

@@ -361,6 +361,10 @@ def test_input_whose_cached_part_is_not_known_has_a_price_where_that_makes_no_di
     ([], "has no prices."),
     (['a,,,1,,,,"1'], "is not CSV: line 2"),
     (["a,,,x,,,,1", "a,,,1,y,,,1"], "line 3: cached_input_usd_per_mtok 'y'"),
+    (["a,,,1,,,,1", "b,,,1,,,,1", "a,,,2,,,,2"], "line 4: 'a' has a price on all days already, in line 2. Keep one."),
+    (["a,2026-01-01,2026-01-31,1,,,,1", "a,2026-01-31,,2,,,,2"],
+     "line 3: 'a' has a price on 2026-01-31 already, in line 2. Keep one."),
+    (["a,,2026-01-31,1,,,,1", "a,,2026-01-30,2,,,,2"], "line 3: 'a' has a price on 2026-01-30 already, in line 2."),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_price_list_is_said_by_line(tmp_path, lines, words):
     with pytest.raises(UsageError) as told:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 
 import pytest
+from conftest import ROOT
 from helpers import Lab
 from hostile import write_hostile
 
+from analytics import open_lake
 from analytics.cli import run
 from analytics.export import Options, write
 from analytics.html.sections import OTHER_ROWS, SECTIONS
@@ -79,6 +83,83 @@ def test_a_narrow_screen_scrolls_only_down(browser, page):
     browser.open(page, width=390)
     assert browser.js("return document.documentElement.scrollWidth") == 390
     assert browser.console() == []
+
+
+BESIDE = """
+const wrong = [], width = document.documentElement.clientWidth;
+const meets = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+for (const one of document.querySelectorAll('header *, main *, nav *')) {
+    const box = one.getBoundingClientRect();
+    if (!one.closest('.scroll, svg') && box.width && (box.left < -1 || box.right > width + 1)) {
+        wrong.push(['outside the page', one.tagName, one.textContent.slice(0, 40)]);
+    }
+}
+for (const svg of document.querySelectorAll('.chart svg')) {
+    const room = svg.getBoundingClientRect(), report = svg.closest('[data-chart]').dataset.report;
+    const texts = [...svg.querySelectorAll('text')]
+        .filter((text) => text.textContent && text.getAttribute('opacity') !== '0')
+        .map((text) => [text.textContent, text.getBoundingClientRect()]).filter(([, box]) => box.width);
+    texts.forEach(([said, box], place) => {
+        if (box.left < room.left - 1 || box.right > room.right + 1 || box.top < room.top - 1
+            || box.bottom > room.bottom + 1) wrong.push(['cut', report, said]);
+        for (const [other, its] of texts.slice(place + 1)) {
+            if (meets(box, its)) wrong.push(['overlap', report, said, other]);
+        }
+    });
+}
+return wrong.slice(0, 20)
+"""
+
+
+@pytest.mark.parametrize("width", [1366, 800, 400])
+@pytest.mark.parametrize("kind", ["page", "hostile"])
+def test_nothing_overlaps_and_nothing_is_cut(browser, request, kind, width):
+    browser.open(request.getfixturevalue(kind), width=width)
+    assert browser.js(BESIDE) == []
+
+
+def test_what_is_wider_than_the_page_shows_that_there_is_more(browser, page):
+    browser.open(page, width=400)
+    shades = (
+        "return getComputedStyle(document.querySelector('.scroll')).backgroundImage.split('linear-gradient').length - 1"
+    )
+    assert browser.js(shades) == 4
+    assert browser.js("const one = document.querySelector('.scroll'); return one.scrollWidth > one.clientWidth")
+
+
+def test_percentiles_stand_out_from_the_bars(opened):
+    """The lines are drawn over the bars, on a ground of the page's colour."""
+    lines = opened.js("""const rules = '[data-report="run_durations"] .role-mark.mark-rule';
+        const stroke = (group) => getComputedStyle(group.children[0]).stroke;
+        return [...document.querySelectorAll(rules)].map((group) => [group.children.length, stroke(group)])""")
+    style = "getComputedStyle(document.body)"
+    assert lines == [[4, opened.js(f"return {style}.backgroundColor")], [4, opened.js(f"return {style}.color")]]
+
+
+@pytest.mark.long
+def test_ten_thousand_runs_of_all_wires(browser, tmp_path):
+    """Seeded streams of every wire, some lines damaged: a small page, the figures of the reports, room for all."""
+    script = [sys.executable, str(ROOT / "benchmarks" / "corpora.py"), str(tmp_path / "corpus")]
+    subprocess.run(
+        [*script, "--megabytes", "150", "--files", "10000", "--bad", "0.003"], check=True, capture_output=True
+    )
+    lake = open_lake(tmp_path / "lake", create=True)
+    lake.ingest(tmp_path / "corpus")
+    assert lake.sql("SELECT count(*), count(DISTINCT wire) FROM runs").fetchall() == [(10_000, 7)]
+    page = made(lake.path, tmp_path / "report.html", "report")
+    assert page.stat().st_size < 8_000_000
+    test_the_data_is_what_the_report_says_as_json(page, lake)
+    for width in (1366, 400):
+        browser.open(page, width=width)
+        assert browser.js(BESIDE) == []
+        assert browser.js("return document.documentElement.scrollWidth") == width
+    browser.open(page)
+    for report in ("overview", "tokens_by_day", "denials_by_tool", "slow_tools", "limit_windows", "refusals"):
+        test_a_table_shows_what_the_report_says(browser, lake, report)
+    assert browser.requests() == [page.as_uri()]
+    assert browser.console() == []
+    assert browser.pdf().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize("report", ["overview", "denials", "tokens", "runs", "slow_tools", "limit_windows", "refusals"])

@@ -187,3 +187,105 @@ def test_built_in_pictures_can_be_drawn(sample_lake):
     for name, file in built_in().items():
         for picture in pictures(file.picture):
             assert fits(picture, sample_lake.report(name).columns) is None, (name, picture.text)
+
+
+MISTAKES = {
+    "SELECT nope FROM run_metrics": 'column "nope" not found',
+    "SELECT CAST(run_id AS BIGINT) AS n FROM run_metrics": "Could not convert string",  # while rows are fetched
+    "SELEC 1": 'syntax error at or near "SELEC"',
+    "SELECT * FROM nope": "There is no relation 'nope'.",
+    "SELECT 1; SELECT 2": "The text holds 2 statements.",
+    "": "The query is empty.",
+}
+COMMANDS = [
+    "report mine", "report mine runs --format json", "report mine --html FILE.html", "report mine --format md --top 3",
+    "report mine runs --format csv -o FILE", "export mine --json", "export mine -o FILE.xlsx",
+    "export mine --to FILE", "export mine --format csv -o FILE",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [(command, text) for command in COMMANDS for text in [*MISTAKES][: 2 if command != "report mine" else None]],
+)
+def test_a_mistake_in_its_sql_is_told_with_its_file(cli, sample_lake, tmp_path, command, text):
+    file = tmp_path / "mine.sql"
+    file.write_text(f"-- Mine\n{text}\n")
+    words = command.replace("FILE", str(tmp_path / "out")).split()
+    code, _, err = cli(*words, "--lake", str(sample_lake.path), "--reports", str(tmp_path))
+    assert code in (1, 2)
+    assert f"Error: {file}: " in err
+    assert MISTAKES[text] in err
+    assert err.count(str(file)) == 1
+
+
+@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b""], ids=["byte order mark", "none"])
+def test_a_file_of_another_editor(cli, sample_lake, tmp_path, start):
+    text = "-- Mine\r\n-- row: one\r\n-- param: n BIGINT 2\r\nSELECT getvariable('n') AS n\r\n"
+    (tmp_path / "mine.sql").write_bytes(start + text.encode())
+    assert asked(cli, sample_lake, "mine", "--reports", str(tmp_path)) == [{"n": 2}]
+
+
+def test_a_file_that_cannot_be_read(cli, sample_lake, tmp_path):
+    file = tmp_path / "mine.sql"
+    file.write_bytes(b"-- Mine\n-- row: one caf\xe9\nSELECT 1 AS n\n")
+    code, _, err = cli("reports", "--reports", str(tmp_path))
+    assert (code, err) == (2, f"Error: {file}, line 2: the byte 0xe9 is not UTF-8. Re-encode the file.\n")
+    file.unlink()
+    file.mkdir()
+    code, _, err = cli("reports", "--reports", str(tmp_path))
+    assert (code, err) == (2, f"Error: {file} cannot be read: is a directory.\n")
+
+
+@pytest.mark.parametrize("name", ["denials", "run_metrics", "report_denials", "denials_by_tool"])
+def test_what_has_a_name_already_keeps_it(tmp_path, name):
+    (tmp_path / f"{name}.sql").write_text("-- Mine\nSELECT 1 AS n\n")
+    with pytest.raises(UsageError, match=f"{name}.sql has the name of a built-in report or relation"):
+        Catalog(tmp_path)
+
+
+def test_it_is_summed_up_in_markdown(cli, sample_lake, folder):
+    lake = ["--lake", str(sample_lake.path), "--reports", str(folder)]
+    code, out, err = cli("report", "dear_runs", *lake, "--format", "md", "--top", "1")
+    assert code == 0, err
+    assert "## Dear runs\n\n| run_id | cost_usd |" in out
+    assert f"{len(dear(sample_lake, 0.3)) - 1} more" in out
+
+
+def test_it_goes_into_every_export(cli, sample_lake, folder):
+    import duckdb
+    import jsonschema
+    import openpyxl
+
+    from analytics.document import json_schema
+
+    lake = ["--lake", str(sample_lake.path), "--reports", str(folder), "--set", "min_cost=0.2"]
+    wanted = {(run_id, cost) for run_id, cost in sample_lake.sql(
+        "SELECT run_id, cost_usd FROM run_metrics WHERE wire = 'metaharness' AND cost_usd >= 0.2"
+    ).fetchall()}  # fmt: skip
+    assert len(wanted) > len(dear(sample_lake, 0.3))
+    code, out, err = cli("export", "--json", "dear_runs", *lake)
+    assert code == 0, err
+    made = json.loads(out)
+    jsonschema.validate(made, json.loads(json_schema()))
+    assert made["parameters"] == {"min_cost": "0.2"}
+    assert made["reports"]["dear_runs"]["one_row_is"] == "one run that costs much"
+    assert {(row["run_id"], row["cost_usd"]) for row in made["reports"]["dear_runs"]["rows"]} == wanted
+    book, files, plain = folder / "all.xlsx", folder / "to", folder / "plain"
+    assert cli("export", "-o", str(book), *lake)[0] == 0
+    sheet = openpyxl.load_workbook(book)["dear_runs"]
+    assert {row[:2] for row in sheet.iter_rows(min_row=2, values_only=True)} == wanted
+    assert cli("export", "dear_runs", "runs", "--to", str(files), *lake)[0] == 0
+    assert set(duckdb.sql(f"SELECT run_id, cost_usd FROM '{files}/dear_runs.parquet'").fetchall()) == wanted
+    assert json.loads((files / "manifest.json").read_text())["files"][0]["relation"] == "dear_runs"
+    assert cli("export", "dear_runs", "--format", "csv", "-o", str(plain), *lake)[0] == 0
+    assert set(duckdb.sql(f"SELECT run_id, cost_usd FROM '{plain}/dear_runs.csv'").fetchall()) == wanted
+
+
+@pytest.mark.parametrize("arguments", [["--json", "runs"], ["--to", "FOLDER"], ["--format", "openmetrics"]])
+def test_a_parameter_that_nothing_exported_asks_for(cli, sample_lake, folder, arguments):
+    lake = ["--lake", str(sample_lake.path), "--reports", str(folder), "--set", "min_cost=0.2"]
+    code, _, err = cli("export", *[word.replace("FOLDER", str(folder / "out")) for word in arguments], *lake)
+    assert code == 2
+    assert "--set" in err or "There is no parameter 'min_cost'. Available: none." in err
+    assert not (folder / "out").exists()

@@ -220,3 +220,21 @@ def test_agents_are_linked_to_their_parent_with_their_share(lake):
     assert made.by_run("runs", "working_directory", "git_branch", "agent_version")["s"] == ("/project", "main", "2.1.9")
     spent = made.rows("SELECT directory, total_tokens FROM report_token_usage_by_directory")
     assert [tuple(row.values()) for row in spent] == [(None, 80), ("/project", 30)]
+
+
+def test_what_a_cache_gave_is_a_share_of_the_input_that_says_so(lake):
+    """a: 30 of 40 from the cache; b says nothing of a cache; of c nobody says whether its input holds the cache."""
+    split = {"input_tokens": 10, "cache_read_tokens": 30, "cache_write_tokens": 0, "input_includes_cache": False}
+    silent = {"input_tokens": 1000, "input_includes_cache": None}
+    open_ = {"input_tokens": 7, "cache_read_tokens": 500, "input_includes_cache": None}
+    made = lake(
+        run(CODE, "s1", "a", answer("m1", 1, ts=10) | split),
+        run(CODE, "s2", "b", answer("m2", 1, ts=20) | silent),
+        run(CODE, "s3", "c", answer("m3", 1, ts=30) | open_),
+    )
+    (row,) = made.rows(
+        "SELECT input_tokens_with_cache_known AS known, cache_read_percent AS share FROM report_cache_share"
+    )
+    assert row == {"known": 40, "share": 75}
+    (row,) = made.rows("SELECT input_tokens, cache_read_percent AS share FROM report_tokens_by_day")
+    assert row == {"input_tokens": 1047, "share": 75}

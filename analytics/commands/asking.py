@@ -101,9 +101,10 @@ def report(
         if is_summary:
             _summarize(source, rows, grouping, top, filters, output)
         elif len(rows) == 1:
-            emit(rows[wanted[0]], output, are_few=source.has_few_events)
+            with source.naming(wanted[0], grouping):
+                emit(rows[wanted[0]], output, are_few=source.has_few_events)
         else:
-            _emit_several(rows, output, are_few=source.has_few_events)
+            _emit_several(source, rows, grouping, output)
 
 
 def _check_values(source: Any, values: dict[str, str], names: list[str] | None, by: str | None) -> None:
@@ -143,8 +144,8 @@ def _summarize(
         raise options.hang_up() from None
 
 
-def _emit_several(rows: dict[str, Any], output: Output, *, are_few: bool) -> None:
-    chosen = output.chosen
+def _emit_several(source: Lake, rows: dict[str, Any], by: str | None, output: Output) -> None:
+    chosen, are_few = output.chosen, source.has_few_events
     if chosen in ("table", "md", "json"):
         from analytics.export import sink
 
@@ -155,14 +156,15 @@ def _emit_several(rows: dict[str, Any], output: Output, *, are_few: bool) -> Non
                         to.write((b"{" if place == 0 else b",\n") + f'"{name}":'.encode())
                     elif place:
                         to.write(b"\n")
-                    options.emit_to(to, relation, output, title=name, are_few=are_few)
+                    with source.naming(name, by):
+                        options.emit_to(to, relation, output, title=name, are_few=are_few)
                 to.write(b"}\n" if chosen == "json" else b"")
         except BrokenPipeError:
             raise options.hang_up() from None
         return
     if output.out is None or output.out.suffix:
         raise UsageError(f"Several reports as {chosen} need a folder: add -o FOLDER (its files are NAME.{chosen}).")
-    options.write_folder(rows, output.out, output, are_few=are_few)
+    options.write_folder(rows, output.out, output, are_few=are_few, naming=lambda name: source.naming(name, by))
 
 
 def reports(

@@ -26,8 +26,8 @@ from analytics.commands.options import (
 
 # what of a metric's row a terminal and a pull request show; data formats have all
 SHOWN = (
-    "metric", "verdict", "a_mean", "a_mean_is_lower_bound", "b_mean", "b_mean_is_lower_bound", "difference", "low",
-    "high", "relative_percent", "tasks", "sign_test_p", "a_runs", "b_runs", "a_unknown", "b_unknown", "reason",
+    "metric", "verdict", "difference", "low", "high", "relative_percent", "a_mean", "a_mean_is_lower_bound", "b_mean",
+    "b_mean_is_lower_bound", "tasks", "sign_test_p", "a_runs", "b_runs", "a_unknown", "b_unknown", "reason",
     "a_p50", "b_p50", "a_p90", "b_p90", "a_p95", "b_p95", "a_p99", "b_p99",
 )  # fmt: skip
 
@@ -50,7 +50,12 @@ def compare(
     ] = False,
     picture: Annotated[
         Path | None,
-        typer.Option("--picture", metavar="FILE", help="Also draw it, as .svg, .png or .html.", show_default=False),
+        typer.Option(
+            "--picture",
+            metavar="FILE",
+            help="Also draw it, as .svg or .html (light or dark, as its reader has it) or .png.",
+            show_default=False,
+        ),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="How many times tasks are drawn.")] = 2000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Where drawing begins: same seed, same answer.")] = 0,

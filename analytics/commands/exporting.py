@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,7 +16,9 @@ from analytics.commands.options import (
     FormulasOption,
     LakeOption,
     OutOption,
+    ReportsOption,
     RunOption,
+    SetOption,
     SinceOption,
     UntilOption,
     VersionOption,
@@ -24,13 +27,31 @@ from analytics.commands.options import (
 )
 from analytics.commands.raw import export_raw
 from analytics.errors import UsageError
+from analytics.ownreports import settings, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.api import Lake
+    from analytics.catalog import Catalog
     from analytics.formats import Format
     from analytics.reportset import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be exported: names (None: all), filters, and parameters of reports of one's own."""
+
+    names: list[str] | None
+    filters: dict[str, Any]
+    values: dict[str, str]
+
+    def check_values(self, catalog: Catalog, *, takes_own: bool) -> None:
+        """A usage error for a parameter that nothing of what is exported asks for."""
+        own = catalog.own
+        names = self.names or (own if takes_own else [])
+        unknown(self.values, [own[name] for name in names if name in own])
+
 
 ExportFormat = Literal["table", "json", "jsonl", "csv", "parquet", "md", "html", "xlsx", "openmetrics"]
 
@@ -39,7 +60,8 @@ def export(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]…", help="Which relations (xlsx, --json: reports); none = all.", show_default=False
+            metavar="[NAME]…", help="Which relations (xlsx, --json: reports), or reports of your own; none = all.",
+            show_default=False,
         ),
     ] = None,
     to: Annotated[
@@ -64,6 +86,8 @@ def export(
     until: UntilOption = None,
     wire: WireOption = None,
     run: RunOption = None,
+    set_: SetOption = None,
+    own: ReportsOption = None,
     lake: LakeOption = None,
     at: VersionOption = None,
     format_: Annotated[
@@ -78,7 +102,8 @@ def export(
 ) -> None:  # fmt: skip
     """Writes relations to files, one each (-o FOLDER or --to DIR), or reports to one workbook, document or text.
 
-    Named reports or all but transcript go into a workbook or document. With --raw, writes the original lines of a
+    Named reports or all but transcript go into a workbook or document, those of --reports DIR among them; files hold
+    one's own where they are named. With --raw, writes the original lines of a
     source or run again, to -o FILE or stdout. Replaced secrets are counted on stderr. Exits 1 if bytes are missing,
     each place named: a lake keeps 1 MiB of a refused line, file or tail.
     """
@@ -95,7 +120,7 @@ def export(
     if force and to is None:
         raise UsageError("--force is for --to DIR, whose contents it replaces.")
     if form in ("--raw", "--json-schema") and (
-        names or format_ is not None or any(value is not None for value in filters.values())
+        names or format_ is not None or set_ or own or any(value is not None for value in filters.values())
     ):
         takes = "takes -o" if schema else "writes one source or run as it was: it takes --lake, --at and -o"
         raise UsageError(f"{form} {takes}, nothing else.")
@@ -108,18 +133,20 @@ def export(
 
         _write(out, lambda file: file.write(json_schema()))
     else:
-        with opened(lake, at, one_by_one=True) as source:
+        values = settings(set_ or [])
+        with opened(lake, at, one_by_one=True, reports=own) as source:
             options.tell_left_out(source, **filters)
+            wanted = Asked(names, filters, values)
             if as_json:
-                _document(source, names, filters, out)
+                _document(source, wanted, out)
             elif is_workbook:
-                _workbook(source, names, filters, out)
+                _workbook(source, wanted, out)
             elif format_ == "openmetrics":
-                _openmetrics(source, names, filters, out)
+                _openmetrics(source, wanted, out)
             elif to is not None:
-                _folder(source, names, filters, to, format_ or "parquet", formulas, out, force=force)
+                _folder(source, wanted, to, format_ or "parquet", formulas, out, force=force)
             else:
-                _files(source, names, filters, out, format_ or "parquet", formulas)
+                _files(source, wanted, out, format_ or "parquet", formulas)
 
 
 def _write(out: Path | None, write: Any) -> None:
@@ -133,50 +160,54 @@ def _write(out: Path | None, write: Any) -> None:
         raise options.hang_up() from None
 
 
-def _reports(source: Lake, names: list[str] | None, filters: dict[str, Any]) -> Iterator[Report]:
+def _reports(source: Lake, asked: Asked) -> Iterator[Report]:
     """The reports, each asked when the one before was written. A name that is none is an error before the first."""
     from analytics.reportset import ask, checked, names_or_all
 
-    wanted = checked(names_or_all(names))
-    return (ask(source, name, filters) for name in wanted)
+    wanted = checked(names_or_all(asked.names, source.catalog), source.catalog)
+    asked.check_values(source.catalog, takes_own=True)
+    return (ask(source, name, asked.filters, asked.values) for name in wanted)
 
 
-def _document(source: Lake, names: list[str] | None, filters: dict[str, Any], out: Path | None) -> None:
+def _document(source: Lake, asked: Asked, out: Path | None) -> None:
     import analytics
     from analytics.document import write_document
     from analytics.reportset import said
 
-    reports = _reports(source, names, filters)
-    facts = {"runlake_version": analytics.__version__, "lake_version": source.version, "filters": said(filters)}
+    reports = _reports(source, asked)
+    facts: dict[str, Any] = {"runlake_version": analytics.__version__, "lake_version": source.version}
+    facts["filters"] = said(asked.filters)
+    if asked.values:
+        facts["parameters"] = asked.values
     _write(out, lambda file: write_document(reports, facts, file))
 
 
-def _workbook(source: Lake, names: list[str] | None, filters: dict[str, Any], out: Path | None) -> None:
+def _workbook(source: Lake, asked: Asked, out: Path | None) -> None:
     import analytics
     from analytics.reportset import said
     from analytics.workbook import write_workbook
 
     if out is None and sys.stdout.isatty():
         raise UsageError("A workbook does not go to a terminal. Add -o FILE.xlsx.")
-    reports = _reports(source, names, filters)
-    facts = {"runlake": analytics.__version__, "lake version": str(source.version)} | said(filters)
+    reports = _reports(source, asked)
+    facts = {"runlake": analytics.__version__, "lake version": str(source.version)} | said(asked.filters) | asked.values
     newest = source.sql("SELECT epoch_us(max(last_seen)) // 1000000 FROM sources").fetchall()[0][0]
     made_at = datetime.fromtimestamp(newest or 0, UTC)
     _write(out, lambda file: write_workbook(reports, facts, made_at, file))
 
 
-def _openmetrics(source: Lake, names: list[str] | None, filters: dict[str, Any], out: Path | None) -> None:
+def _openmetrics(source: Lake, asked: Asked, out: Path | None) -> None:
     import analytics
     from analytics.openmetrics import write_openmetrics
 
-    if names:
-        raise UsageError("The figures of --format openmetrics are fixed. Leave the names out.")
-    _write(out, lambda file: write_openmetrics(source, filters, analytics.__version__, file))
+    if asked.names or asked.values:
+        surplus = "the names" if asked.names else "--set"
+        raise UsageError(f"The figures of --format openmetrics are fixed. Leave {surplus} out.")
+    _write(out, lambda file: write_openmetrics(source, asked.filters, analytics.__version__, file))
 
 
 def _folder(
-    source: Lake, names: list[str] | None, filters: dict[str, Any], to: Path, format_: str, formulas: Any,
-    out: Path | None, *, force: bool,
+    source: Lake, asked: Asked, to: Path, format_: str, formulas: Any, out: Path | None, *, force: bool
 ) -> None:  # fmt: skip
     import analytics
     from analytics.export import Options
@@ -188,16 +219,26 @@ def _folder(
         raise UsageError("--to names the folder, -o another place. Give one of them.")
     chosen: Format = "csv" if format_ == "csv" else "parquet"
     for file, rows in export_folder(
-        source, list(dict.fromkeys(names or source.exported)), to, Options(chosen, formulas), filters=filters,
+        source, _relations(source, asked), to, Options(chosen, formulas), filters=asked.filters,
         runlake_version=analytics.__version__, force=force,
     ):  # fmt: skip
         options.say(f"{file}: {rows:,} rows")
 
 
-def _files(
-    source: Lake, names: list[str] | None, filters: dict[str, Any], out: Path | None, format_: Any, formulas: Any
-) -> None:
+def _files(source: Lake, asked: Asked, out: Path | None, format_: Any, formulas: Any) -> None:
     if out is None:
         raise UsageError("Exported files need a folder: add -o FOLDER (its files are RELATION.FORMAT).")
-    rows = {name: source.table(name, **filters) for name in names or source.exported}
-    options.write_folder(rows, out, options.Output(format_, out, formulas), are_few=source.has_few_events)
+    output = options.Output(format_, out, formulas)
+    rows = _relations(source, asked)
+    options.write_folder(rows, out, output, are_few=source.has_few_events, naming=source.naming)
+
+
+def _relations(source: Lake, asked: Asked) -> dict[str, Any]:
+    """What becomes a file each: relations by their names, and those of one's own reports that are named."""
+    asked.check_values(source.catalog, takes_own=False)
+    return {
+        name: source.report(name, set=asked.values, **asked.filters)
+        if name in source.catalog.own
+        else source.table(name, **asked.filters)
+        for name in dict.fromkeys(asked.names or source.exported)
+    }

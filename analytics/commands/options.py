@@ -176,11 +176,14 @@ def emit_to(to: Any, rows: Any, output: Output, *, title: str | None = None, are
     return write(rows, Options(output.chosen, output.formulas), to, note=say, are_few=are_few)
 
 
-def write_folder(rows: dict[str, Any], folder: Path, output: Output, *, are_few: bool) -> None:
-    """Writes one file per relation, and says each."""
+def write_folder(
+    rows: dict[str, Any], folder: Path, output: Output, *, are_few: bool, naming: Callable[[str], Any]
+) -> None:
+    """Writes one file per relation, and says each. `naming`: what surrounds the writing of each, by its name."""
     from analytics.export import Options, write_folder
 
-    for file, count in write_folder(rows, folder, Options(output.chosen, output.formulas), are_few=are_few):
+    written = write_folder(rows, folder, Options(output.chosen, output.formulas), are_few=are_few, naming=naming)
+    for file, count in written:
         say(f"{file}: {count:,} rows")
 
 

@@ -21,6 +21,7 @@ _TIMES = [
     *(1, 10, 100, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 1.2e5, 3e5, 6e5, 1.2e6, 1.8e6, 3.6e6, 7.2e6, 1.8e7, 3.6e7),
     *(8.64e7, 1.728e8, 4.32e8, 8.64e8, 8.64e9),
 ]
+BESIDE_TEXT = {"left": 4, "right": 16, "top": 4, "bottom": 8}  # what stands at the end of a bar or below an axis
 _DAY = "utcFormat(toDate(datum.value + 'T00:00:00Z'), '%-d %b')"
 
 
@@ -64,9 +65,7 @@ class Kinds(Board):
             x=x, text=alt.Text(field="ys", type="nominal")
         )
         bars = bars.encode(x=x, color=alt.value(self.colours[0]))
-        both = alt.layer(bars, text).properties(
-            height=_rows_high(values, "x"), padding={"right": 8, "left": 4, "top": 4}
-        )
+        both = alt.layer(bars, text).properties(height=_rows_high(values, "x"), padding=BESIDE_TEXT)
         return Drawing(both, notes, len(values))
 
     def range(self) -> Drawing:
@@ -111,7 +110,7 @@ class Kinds(Board):
             ),
         )
         notes.insert(0, f"From {label(self.names[1]).lower()} to {label(self.names[2]).lower()}.")
-        made = made.properties(height=_rows_high(values, "y"), padding={"right": 8, "left": 4, "top": 4})
+        made = made.properties(height=_rows_high(values, "y"), padding=BESIDE_TEXT)
         return Drawing(made, notes, len(values))
 
     def column(self) -> Drawing:
@@ -140,7 +139,8 @@ class Kinds(Board):
             values, colour = self.coloured(values, notes, may_add=not is_line)
             base = alt.Chart(alt.Data(values=values))
         mark = base.mark_line(strokeWidth=2, point={"size": 32, "filled": True}) if is_line else base.mark_bar()
-        made = mark.encode(x=x, y=y, color=colour, tooltip=self.tips()).properties(height=210)
+        made = mark.encode(x=x, y=y, color=colour, tooltip=self.tips())
+        made = made.properties(height=210, padding={"left": 5, "right": 16, "top": 5, "bottom": 5})
         return Drawing(made, notes, len(values))
 
     def _place(self, values: list[dict[str, Any]]) -> Any:
@@ -198,11 +198,12 @@ class Kinds(Board):
         if not rules:
             return Drawing(bars.properties(height=170), notes, len(made))
         lines = alt.Chart(alt.Data(values=rules)).encode(x=alt.X(field="x", type="quantitative", scale=scale))
-        rule = lines.mark_rule(strokeDash=[3, 3], color=self.ink["soft"]).encode(
+        ground = lines.mark_rule(strokeWidth=4, color=self.ink["page"], opacity=0.85)  # the bars have any height
+        rule = lines.mark_rule(strokeDash=[4, 2], strokeWidth=1.5, color=self.ink["text"]).encode(
             tooltip=self.tips([("Percentile", "t"), ("Value", "xs")])
         )
         notes.insert(0, "Dashed: " + ", ".join(f"{rule['t']} {rule['xs']}" for rule in rules) + ".")
-        return Drawing(alt.layer(bars, rule).properties(height=170), notes, len(made))
+        return Drawing(alt.layer(bars, ground, rule).properties(height=170), notes, len(made))
 
     def timeline(self) -> Drawing:
         """A row of windows for each limit, coloured by how full they got; hit walls have a mark of their own."""

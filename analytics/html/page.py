@@ -208,7 +208,8 @@ def _part(page: Page, lake: Lake, part: Part, question: Question, *, alone: bool
     file = lake.catalog.file(part.report)
     relation = lake.report(part.report, where=question.where, set=question.values, **question.filters)
     drawn = pictures(file.picture) if part.has_picture else ()
-    held = tables.hold(rows_of(relation, are_few=lake.has_few_events), max(part.rows, MOST_POINTS if drawn else 0))
+    with lake.naming(part.report):
+        held = tables.hold(rows_of(relation, are_few=lake.has_few_events), max(part.rows, MOST_POINTS if drawn else 0))
     heading = "" if alone else f"<h3>{escape(file.title)}</h3>"
     if not held.total:
         return f'<article>{heading}<p class="nothing">No rows.</p>{_sql(file)}</article>\n', 0

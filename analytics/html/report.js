@@ -101,7 +101,8 @@
     const count = make("span", { "aria-live": "polite" });
     const more = make("button", { type: "button", class: "more-rows", on: () => { state.most += MORE_ROWS; fill(); } });
     const search = make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows" });
-    const texts = new Map(), wide = table.o.length > 18 ? "very wide" : table.o.length > 12 ? "wide" : "";
+    const texts = new Map(), widths = [[9, "snug"], [12, "wide"], [18, "very"]];
+    const wide = widths.filter(([most]) => table.o.length > most).map(([, name]) => name).join(" ");
 
     function textOf(row) {
       if (!texts.has(row)) texts.set(row, table.o.map((i) => shown(table.c[i], row, row[i])).join("\n").toLowerCase());
