@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ if shutil.which("java") is None:
 
 from analytics import open_lake
 from analytics.engines.spark import register
-from analytics.engines.spark.session import connect
+from analytics.engines.spark.connecting import connect
 from analytics.relations import relations
 from tests.conftest import CORPUS
 from tests.helpers import CLAUDE, FIXTURES
@@ -75,15 +76,16 @@ def test_every_view_gives_the_same_rows_on_both_engines(spark, everything, capsy
     names = register(spark, everything)
     assert sorted(names) == sorted(relations())
     compared, different = 0, []
-    for name in names:
-        frame = spark.table(name).toArrow()
-        wanted = everything.table(name)
-        assert frame.column_names == wanted.columns, name
-        got = Counter(tuple(map(canonical, row.values())) for row in frame.to_pylist())
-        rows = Counter(tuple(map(canonical, row.values())) for row in wanted.to_arrow_table().to_pylist())
-        compared += rows.total()
-        if got != rows:
-            different.append((name, list((rows - got).elements())[:1], list((got - rows).elements())[:1]))
+    with ThreadPoolExecutor(3) as asking:  # the driver plans each for longer than it runs
+        frames = asking.map(lambda name: spark.table(name).toArrow(), names)
+        for name, frame in zip(names, frames, strict=True):
+            wanted = everything.table(name)
+            assert frame.column_names == wanted.columns, name
+            got = Counter(tuple(map(canonical, row.values())) for row in frame.to_pylist())
+            rows = Counter(tuple(map(canonical, row.values())) for row in wanted.to_arrow_table().to_pylist())
+            compared += rows.total()
+            if got != rows:
+                different.append((name, list((rows - got).elements())[:1], list((got - rows).elements())[:1]))
     assert different == []
     with capsys.disabled():
         print(f"\n{len(names)} views, {compared:,} rows compared")  # noqa: T201
