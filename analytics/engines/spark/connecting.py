@@ -36,6 +36,7 @@ def connect(master: str | None) -> SparkSession:
     """
     show_pandas()
     try:
+        import sqlglot  # noqa: F401, PLC0415 (the same extra; said before a session is made)
         from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
     except ImportError:
         raise UsageError(f"Spark is not installed here. {_INSTALL}") from None

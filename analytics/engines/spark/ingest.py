@@ -38,7 +38,7 @@ class SparkPool(Pool):
         self._spark = spark
 
     def run(self, groups: list[list[ReadTask]], numbers: Iterator[int], tick: Tick) -> list[Result]:
-        """All groups, a task each; results in the order of the groups. Progress is told task by task, in bytes as planned."""
+        """All groups, a task each; results in the order of the groups. Progress: by tasks done, in bytes as planned."""
         if not groups:
             return []
         mask = os.umask(0o077)

@@ -26,7 +26,7 @@ def told(spark: SparkSession, tell: Tell) -> Iterator[None]:
 
 @contextmanager
 def _connect(spark: Any, tell: Tell) -> Iterator[None]:
-    def handler(stages: Any, inflight_tasks: int, operation_id: str | None, *, done: bool) -> None:
+    def handler(stages: Any, **_: Any) -> None:
         known = list(stages or ())
         if known:
             tell(sum(one.num_completed_tasks for one in known), sum(one.num_tasks for one in known))
