@@ -33,7 +33,7 @@ def test_executors_fill_a_lake_in_a_bucket(bucket, tmp_path):
     made = open_lake(lake)
     assert made.version == 1  # one commit
     assert made.sql(EVENTS).fetchall() == local.sql(EVENTS).fetchall()
-    assert made.sql("SELECT path FROM sources").fetchone()[0].startswith("s3://")
+    assert {path[:5] for (path,) in made.sql("SELECT path FROM sources").fetchall()} == {"s3://"}
     asked = bucket.start("report", "--lake", lake, *SPARK)
     out, said = asked.communicate(timeout=120)
     assert (asked.returncode, out) == (2, "")
