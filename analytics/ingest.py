@@ -320,7 +320,8 @@ class _Run:
 def _read_task(task: Task) -> ReadTask:
     from analytics.worker import ReadTask  # noqa: PLC0415 (the same)
 
-    return ReadTask(task.found.path, task.source_id, task.prior if task.kind == "grown" else None)
+    prior = task.prior if task.kind == "grown" else None
+    return ReadTask(task.found.path, task.source_id, prior, task.found.size)
 
 
 def _batches(tasks: list[Task]) -> Iterator[list[Task]]:

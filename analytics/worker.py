@@ -50,11 +50,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """One file to read. `prior`: the ledger row to go on from, where the file only grew."""
+    """One file to read. `prior`: the ledger row to go on from, where the file only grew. `size_bytes`: as planned."""
 
     path: str
     source_id: str
     prior: dict[str, Any] | None = None
+    size_bytes: int = 0
 
 
 @dataclass(slots=True)

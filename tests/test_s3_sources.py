@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 
+import pyarrow.parquet as pq
 from conftest import CORPUS
 
 from analytics import open_lake
@@ -67,6 +68,43 @@ def test_an_object_written_over_is_read_anew_and_one_that_is_gone_is_kept(bucket
     bucket.put("in/b.jsonl", half(second))
     assert lake.ingest(bucket.url("in")).files_unchanged == 2
     assert rows(lake) == before
+
+
+def event_files(lake):
+    return {file.relative: file for file in lake.store.all_files if file.record == "event"}
+
+
+def test_of_a_grown_object_only_what_is_new_is_written(bucket, tmp_path):
+    (data,) = streams(1)
+    bucket.put("in/a.jsonl", half(data))
+    lake = open_lake(tmp_path / "lake", create=True)
+    lake.ingest(bucket.url("in"))
+    before, events = event_files(lake), len(rows(lake))
+    bucket.put("in/a.jsonl", data)
+    bucket.store.forget()
+    report = lake.ingest(bucket.url("in"))
+    assert (report.files_grown, report.lines) == (1, data.count(b"\n") - half(data).count(b"\n"))
+    assert bucket.store.asked("GET .*a.jsonl") == 2  # to tell grown from rewritten, and to read on
+    assert before.items() <= event_files(lake).items()
+    (new,) = event_files(lake).keys() - before.keys()
+    assert pq.read_metadata(lake.path / new).num_rows == len(rows(lake)) - events == report.events
+
+
+def test_equal_ends_do_not_hide_a_changed_middle(bucket, tmp_path):
+    (data,) = streams(1)
+    bucket.put("in/a.jsonl", half(data))
+    lake = open_lake(tmp_path / "lake", create=True)
+    lake.ingest(bucket.url("in"))
+    first, second, *rest = data.splitlines(keepends=True)
+    changed = first + second.replace(b'"seq":2', b'"seq":7').replace(b'"seq": 2', b'"seq": 7') + b"".join(rest)
+    assert len(changed) == len(data)
+    assert changed != data
+    bucket.put("in/a.jsonl", changed)
+    assert lake.ingest(bucket.url("in")).files_rewritten == 1
+    stored = {payload for (payload,) in lake.sql("SELECT payload FROM stored_events").fetchall()}
+    stored |= {raw.decode() for (raw,) in lake.sql("SELECT raw FROM stored_refusals").fetchall()}
+    assert changed.splitlines()[1].decode() in stored
+    assert second.decode().rstrip() not in stored
 
 
 def test_the_same_content_again_is_a_copy(bucket, tmp_path):

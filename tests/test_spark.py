@@ -5,8 +5,6 @@ Needs Java 17 and pyspark; not in the default run: `pytest -m spark`.
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import json
 import os
 import shutil
@@ -14,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -27,10 +25,11 @@ if shutil.which("java") is None:
 
 from analytics import open_lake
 from analytics.engines.spark import register
-from analytics.engines.spark.session import connect
+from analytics.engines.spark.connecting import connect
 from analytics.relations import relations
 from tests.conftest import CORPUS
 from tests.helpers import CLAUDE, FIXTURES
+from tests.sparkrows import rows_of
 
 MASTER = "local-cluster[2,1,1024]"
 FILES, TEXTS_A_FILE = 1_000, 400
@@ -52,38 +51,19 @@ def everything(tmp_path_factory):
     return lake
 
 
-def canonical(value):
-    """A value as both engines' drivers give it; a decimal is its number, a time is in UTC."""
-    if hasattr(value, "asDict"):
-        value = value.asDict()
-    if isinstance(value, dict):
-        return tuple((key, canonical(one)) for key, one in sorted(value.items()))
-    if isinstance(value, list | tuple):
-        return tuple(map(canonical, value))
-    if isinstance(value, bytearray):
-        return bytes(value)
-    if isinstance(value, decimal.Decimal):
-        return int(value) if value == int(value) else float(value)
-    if isinstance(value, dt.datetime):
-        return value.astimezone(dt.UTC).isoformat()
-    if isinstance(value, float):
-        return float(f"{value:.12g}")  # sums of fractions are in no order
-    return value
-
-
 def test_every_view_gives_the_same_rows_on_both_engines(spark, everything, capsys):
     names = register(spark, everything)
     assert sorted(names) == sorted(relations())
     compared, different = 0, []
-    for name in names:
-        frame = spark.table(name).toArrow()
-        wanted = everything.table(name)
-        assert frame.column_names == wanted.columns, name
-        got = Counter(tuple(map(canonical, row.values())) for row in frame.to_pylist())
-        rows = Counter(tuple(map(canonical, row.values())) for row in wanted.to_arrow_table().to_pylist())
-        compared += rows.total()
-        if got != rows:
-            different.append((name, list((rows - got).elements())[:1], list((got - rows).elements())[:1]))
+    with ThreadPoolExecutor(3) as asking:  # the driver plans each for longer than it runs
+        frames = asking.map(lambda name: spark.table(name).toArrow(), names)
+        for name, frame in zip(names, frames, strict=True):
+            wanted = everything.table(name)
+            assert frame.column_names == wanted.columns, name
+            got, rows = rows_of(frame), rows_of(wanted.to_arrow_table())
+            compared += rows.total()
+            if got != rows:
+                different.append((name, list((rows - got).elements())[:1], list((got - rows).elements())[:1]))
     assert different == []
     with capsys.disabled():
         print(f"\n{len(names)} views, {compared:,} rows compared")  # noqa: T201

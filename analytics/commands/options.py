@@ -130,7 +130,7 @@ def spark_session(engine: str, master: str | None) -> SparkSession | None:
         if master is not None:
             raise UsageError("--master names a Spark master: add --engine spark.")
         return None
-    from analytics.engines.spark.session import connect
+    from analytics.engines.spark.connecting import connect
 
     return connect(master)
 

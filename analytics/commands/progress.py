@@ -38,5 +38,5 @@ class Bar:
         """How far the ingest is."""
         if self._live is None:
             return
-        rate = f"{lines / seconds:,.0f} lines/s" if seconds > 0 else ""
+        rate = f"{lines / seconds:,.0f} lines/s" if seconds > 0 and lines else ""  # Spark tells of tasks, not of lines
         self._live.update(self._task, completed=bytes_done, total=bytes_total, rate=rate)

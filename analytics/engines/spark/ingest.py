@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from analytics.engines.local import Pool, Tick
+from analytics.engines.spark.progress import told
 from analytics.errors import CannotWrite, RunlakeError
 from analytics.worker import ReadTask, Result, Settings, work
 
@@ -37,7 +38,7 @@ class SparkPool(Pool):
         self._spark = spark
 
     def run(self, groups: list[list[ReadTask]], numbers: Iterator[int], tick: Tick) -> list[Result]:
-        """All groups, a task each; results in the order of the groups. Progress is told when all are done."""
+        """All groups, a task each; results in the order of the groups. Progress: by tasks done, in bytes as planned."""
         if not groups:
             return []
         mask = os.umask(0o077)
@@ -49,12 +50,14 @@ class SparkPool(Pool):
             for batch in batches:
                 for at in batch.column(0).to_pylist():
                     group, number = given[at]
-                    told = pickle.dumps(_work(group, settings, number, mask))
-                    yield pa.RecordBatch.from_pydict({"number": [at], "result": [told]})
+                    packed = pickle.dumps(_work(group, settings, number, mask))
+                    yield pa.RecordBatch.from_pydict({"number": [at], "result": [packed]})
 
         tasks = self._spark.range(0, len(given), 1, numPartitions=len(given))
+        planned = sum(task.size_bytes for group in groups for task in group)
         try:
-            rows = tasks.mapInArrow(read, RESULT).collect()
+            with told(self._spark, lambda done, of: tick(self._done + planned * done // max(of, 1), self._lines)):
+                rows = tasks.mapInArrow(read, RESULT).collect()
         except Exception as error:
             if type(error).__module__.startswith(("pyspark", "py4j")):
                 raise self._lost(error) from error

@@ -2,57 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from analytics.engines.spark.connecting import first_line
 from analytics.engines.spark.views import Views
-from analytics.errors import RunlakeError, UsageError
+from analytics.errors import RunlakeError
 from analytics.lake import Store
 from analytics.readsonly import as_text, explain, only_reads
 from analytics.relations import closure, words_of
 from analytics.sqlrun import Filters, Values
-from analytics.withoutpandas import show_pandas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXPLAIN = "EXPLAIN"
-
-
-def connect(master: str | None) -> SparkSession:
-    """A Spark session: of a master (`local[2]`, `spark://…`, `local-cluster[2,1,1024]`), or a Connect server (`sc://…`).
-
-    None: SPARK_REMOTE or the cluster's own settings decide. Raises UsageError without the extra, RunlakeError if the
-    session cannot be made.
-    """
-    try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise UsageError("Spark is not installed here. Install it: pip install 'runlake[spark]'.") from None
-    builder: Any = SparkSession.builder
-    if master is not None and master.startswith("sc://"):
-        builder = builder.remote(master)
-    else:
-        builder = builder.appName("runlake").config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
-        builder = builder.config("spark.sql.session.timeZone", "UTC")
-        if master is not None:
-            builder = builder.master(master)
-        if (master or "").startswith("local"):  # one machine: Spark's 200 pieces of each exchange are a cluster's
-            builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
-    show_pandas()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    try:
-        return builder.getOrCreate()  # type: ignore[no-any-return]
-    except Exception as error:
-        where = master or "the configured master"
-        raise RunlakeError(
-            f"Spark at {where} cannot be used: {_first_line(error)}. Check --master, and that Java 17 is installed."
-        ) from error
 
 
 class SparkQueries:
@@ -114,9 +81,5 @@ class SparkQueries:
             raise
         except Exception as error:
             if type(error).__module__.startswith(("pyspark", "py4j")):
-                raise RunlakeError(f"The query failed in Spark. {_first_line(error)}") from error
+                raise RunlakeError(f"The query failed in Spark. {first_line(error)}") from error
             raise
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -6,6 +6,7 @@ plan of a view in the place of each mention, and plan run_metrics for minutes. T
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from analytics.engines.spark.portable import Types
@@ -13,6 +14,7 @@ from analytics.engines.spark.translate import Variables, translate
 from analytics.engines.spark.types import relation_types
 from analytics.errors import UsageError
 from analytics.lake import Store
+from analytics.places import is_remote
 from analytics.relations import INLINED, Relation, closure, mentioned, relations
 from analytics.schema import RECORDS, arrow_schema
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from analytics.api import Lake
 
+AT_ONCE = 3
 _SPARK_TYPES = {
     "string": "STRING", "large_string": "STRING", "int64": "BIGINT", "int32": "INT", "double": "DOUBLE",
     "bool": "BOOLEAN", "binary": "BINARY", "timestamp[us, tz=UTC]": "TIMESTAMP",
@@ -43,9 +46,17 @@ def register(spark: SparkSession, lake: Lake, *names: str) -> list[str]:
 
 
 class Views:
-    """The views of one version of a lake in one Spark session, for one choice of filters."""
+    """The views of one version of a lake in one Spark session, for one choice of filters.
+
+    Raises UsageError on a lake in an object store: pyspark comes without the jars that read one.
+    """
 
     def __init__(self, spark: SparkSession, store: Store, variables: Variables | None = None) -> None:
+        if is_remote(store.root):
+            raise UsageError(
+                f"Spark answers questions to lakes in folders that all its machines see, and this one is {store.root}. "
+                "Ask without --engine spark: DuckDB reads it. An ingest into it may use Spark."
+            )
         self._spark, self._store, self._variables = spark, store, variables
         self.types: Types = relation_types(store)
         self.made: list[str] = []
@@ -56,16 +67,28 @@ class Views:
             reader.parquet(*store.files(record)).createOrReplaceTempView(f"{record}_rows")
 
     def make(self, needed: dict[str, Relation]) -> None:
-        """Makes the views that are not there yet."""
+        """Makes the views that are not there yet, several at once: the driver plans each for longer than it runs."""
         mentions = mentioned(relation.query for relation in needed.values())
-        for name, relation in needed.items():
-            if name in self.made or relation.query is None:
-                continue
-            frame = self.query(name, relation.query, first_line=_first_line(relation))
-            if mentions[name] > 1 and name not in INLINED:
-                frame = frame.localCheckpoint()
-            frame.createOrReplaceTempView(name)
-            self.made.append(name)
+        missing = {name: one for name, one in needed.items() if name not in self.made and one.query is not None}
+        making: dict[str, Future[None]] = {}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for name, relation in missing.items():  # each after those it builds on, so that none waits for a later one
+                before = [making[word] for word in relation.builds_on if word in making]
+                is_kept = mentions[name] > 1 and name not in INLINED
+                making[name] = pool.submit(self._make, name, relation, before, is_kept=is_kept)
+            try:
+                for name, made in making.items():
+                    made.result()
+                    self.made.append(name)
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _make(self, name: str, relation: Relation, before: list[Future[None]], *, is_kept: bool) -> None:
+        for one in before:
+            one.result()
+        frame = self.query(name, relation.query or "", first_line=_first_line(relation))
+        (frame.localCheckpoint() if is_kept else frame).createOrReplaceTempView(name)
 
     def query(self, name: str, sql: str, *, first_line: int = 1, values: Variables | None = None) -> DataFrame:
         """The rows of a query over views that are made. `values`: further variables that it asks for."""
