@@ -72,7 +72,7 @@ def test_every_view_gives_the_same_rows_on_both_engines(spark, everything, capsy
 
 def test_reports_and_queries_answer_as_duckdb_does(spark, everything):
     asked = open_lake(everything.path, spark=spark, sandboxed=True)
-    for filters in ({}, {"wire": "metaharness"}, {"since": "2026-01-01"}, {"run": "no such run"}):
+    for filters in ({"wire": "metaharness", "since": "2026-01-01"}, {"run": "no such run"}):
         got = asked.report("denials", **filters).fetchall()
         assert got == everything.report("denials", **filters).fetchall()
     query = "SELECT wire, count(*) AS n FROM runs GROUP BY ALL ORDER BY n DESC, wire"
