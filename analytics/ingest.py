@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from analytics.worker import FileRecord, ReadTask, Settings
 
 TASK_BYTES = 96 << 20
+LAST_BYTES = 8 << 20
 TASK_FILES = 2_000
 BATCH_BYTES = 4 << 30
 BATCH_FILES = 8_000
@@ -343,15 +344,18 @@ def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
 
 
 def _groups(tasks: list[Task], jobs: int) -> list[list[Task]]:
-    """What one worker call reads, and so what stands in one Parquet file: neighbours, of about TASK_BYTES."""
-    total = sum(task.found.size for task in tasks)
-    limit = min(TASK_BYTES, max(total // (jobs * 4), 8 << 20)) if jobs > 1 else TASK_BYTES
+    """What one worker call reads, and so what stands in one Parquet file: neighbours, of about TASK_BYTES.
+
+    Several workers get less towards the end, so that none waits long for another's last.
+    """
+    left = sum(task.found.size for task in tasks)
     groups: list[list[Task]] = []
-    size = 0
+    size = limit = 0
     for task in tasks:
         if not groups or size + task.found.size > limit or len(groups[-1]) >= TASK_FILES:
             groups.append([])
-            size = 0
+            size, limit = 0, min(TASK_BYTES, max(left // (jobs * 2), LAST_BYTES)) if jobs > 1 else TASK_BYTES
         groups[-1].append(task)
         size += task.found.size
+        left -= task.found.size
     return groups
