@@ -302,6 +302,8 @@ class Block:
         refused: list[Refused], lines: Lines, decoded: Decoded, spans: list[Span], offsets: Ints, decoder: LineDecoder
     ) -> None:
         """Tell the tallies of refused and blank lines. A line that several records stand on is refused in part."""
+        if not refused and not decoded.blanks:
+            return
         firsts = [span.first for span in spans]
         rejected = {one.index for one in refused}
         kept = set(lines.numbers(decoded.index[~np.isin(decoded.index, list(rejected))]).tolist())
