@@ -22,7 +22,7 @@ from analytics.tally import HELD_BYTES, RAW_LIMIT, Tally, kept_of, key_by_line, 
 from analytics.wires.base import Refusal
 from analytics.writing import Writers
 
-BLOCK_BYTES = 12 << 20
+BLOCK_BYTES = 8 << 20
 ROOM_BYTES = 64 << 10
 Advance = Callable[[int, int], None]  # told the bytes and the lines that were read
 
