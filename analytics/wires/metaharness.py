@@ -14,10 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.wires import metaharness_lines as lines
-from analytics.wires.base import MAX_INT, MAX_TOKENS, Context, Refusal, Rows, Sample, Wire
+from analytics.wires.base import MAX_INT, MAX_TOKENS, Context, Refusal, Rows, Sample, Wire, origin_of
 from analytics.wires.metaharness_lines import EVENTS, KINDS
 from analytics.wires.metaharness_rows import (
     CODES,
@@ -101,7 +100,7 @@ class Metaharness:
         if stamps.null_count == 0:
             rows.constants["ts_origin"] = "vendor"
         else:
-            rows.columns["ts_origin"] = pc.if_else(stamps.is_valid(), "vendor", None)
+            rows.columns["ts_origin"] = origin_of(stamps, "vendor")
         # a session's start tells how to read what follows, so it begins a stretch
         begins = [i for i, cls in enumerate(classes) if cls is lines.SessionStarted or run_ids[i] != run_ids[i - 1]]
         cuts = [*sorted({0, *begins}), len(objs)] if objs else []
