@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from analytics.tasks import ReadTask, Settings
 from analytics.withoutpandas import hide_pandas
-from analytics.worker import ReadTask, Settings, work
+from analytics.worker import work
 
 hide_pandas()  # as in the processes that are measured otherwise
 BATCH_BYTES = 96 << 20  # what one call of the worker gets, as an ingest has it

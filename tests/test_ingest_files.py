@@ -32,7 +32,7 @@ from helpers import (
     rebuild,
 )
 
-from analytics import contents, feeding, ingest, reading
+from analytics import batching, contents, feeding, reading
 from analytics.errors import RunlakeError
 
 SANITIZED = SAMPLES / "harness-lab/agent-stream-claude.sanitized.jsonl"
@@ -105,11 +105,11 @@ def test_a_source_that_ends_in_a_refused_line_alone_shifts_no_column_of_its_neig
 
 
 def test_two_jobs_give_what_one_gives(tmp_path, monkeypatch):
-    monkeypatch.setattr(ingest, "SMALL_BYTES", 0)
+    monkeypatch.setattr(batching, "SMALL_BYTES", 0)
     one, two = Lab(tmp_path), Lab(tmp_path, "two")
     for stream in STREAMS:
         one.write(stream.name, stream.read_bytes())
-    monkeypatch.setattr(ingest, "TASK_FILES", 2)
+    monkeypatch.setattr(batching, "TASK_FILES", 2)
     first, second = one.ingest(jobs=1), two.ingest(jobs=2)
     assert two.content() == one.content()
     assert (first.events, first.refusals_by_reason) == (second.events, second.refusals_by_reason)
@@ -121,7 +121,7 @@ def test_many_batches_give_what_one_gives(tmp_path, monkeypatch):
         one.write(stream.name, stream.read_bytes())
     one.write("copy.jsonl", CLAUDE.read_bytes())
     one.ingest()
-    monkeypatch.setattr(ingest, "BATCH_FILES", 1)
+    monkeypatch.setattr(batching, "BATCH_FILES", 1)
     many.ingest()
     assert many.content() == one.content()
 
