@@ -152,7 +152,7 @@ def floor(files: list[Path], out: Path, wire_of: Callable[[Path], str]) -> None:
 
     def record(fields: Fields) -> Any:
         types = {name: record(kind) if isinstance(kind, dict) else leaves[kind] for name, kind in fields.items()}
-        return msgspec.defstruct("Envelope", [(name, kind | None, None) for name, kind in types.items()])
+        return msgspec.defstruct("Envelope", [(name, kind | None, None) for name, kind in types.items()], gc=False)
 
     decoders = {wire: msgspec.json.Decoder(record(fields)) for wire, fields in ENVELOPES.items()}
     schema = pa.schema([("payload", pa.string())])
