@@ -264,6 +264,15 @@ class _Output:
             self._writer, self.key = None, None
 
 
+def bloom_filters(table: pa.Table, columns: Iterable[str], fpp: float) -> dict[str, dict[str, float]]:
+    """pyarrow's options for Bloom filters of row groups like this one: as large as the values of each column need.
+
+    `fpp`: how often a filter may fail to say that a value is not there, between 0 and 1.
+    """
+    counts = {name: pc.count_distinct(table[name], mode="only_valid").as_py() for name in columns}
+    return {name: {"ndv": many, "fpp": fpp} for name, many in counts.items() if many}
+
+
 def _by_kind(table: pa.Table, group_rows: int) -> pa.Table:
     """The rows of each row group by kind, then by source in the order of the table, line and part."""
     sources = pc.dictionary_encode(table["source_id"].combine_chunks()).indices.to_numpy()

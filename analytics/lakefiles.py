@@ -99,25 +99,33 @@ def private(*, shared: bool) -> Iterator[None]:
         os.umask(before)
 
 
-def parquet_writer(path: Place, record: Record, *, level: int = 3, schema: pa.Schema | None = None) -> pq.ParquetWriter:
-    """A writer for one record kind's file. The texts that never repeat are spared the attempt at a dictionary.
+def writer_options(schema: pa.Schema, level: int) -> dict[str, Any]:
+    """How the columns are written. The texts that never repeat are spared the attempt at a dictionary."""
+    unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", *_RISING, *_VARIED}
+    return {
+        "compression": "zstd", "compression_level": level, "store_schema": False,
+        "use_dictionary": [name for name in schema.names if name not in unique],
+        "write_statistics": [name for name in schema.names if name not in _NO_STATISTICS],
+        "data_page_size": 2 << 20, "max_rows_per_page": 1 << 20,
+        "column_encoding": {name: "DELTA_BINARY_PACKED" for name in _RISING if name in schema.names},
+    }  # fmt: skip
 
-    `schema`: the same columns in other Arrow types that give the same Parquet types.
+
+def parquet_writer(
+    path: Place, record: Record, *, level: int = 3, schema: pa.Schema | None = None, **more: Any
+) -> pq.ParquetWriter:
+    """A writer for one record kind's file.
+
+    `schema`: the same columns in other Arrow types that give the same Parquet types. `more`: other options of the
+    writer, or the same options otherwise.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 (0.15 s; who only reads reports needs none)
 
     schema = schema or arrow_schema(record)
-    unique = {"payload", "raw", "raw_sha256", "tail", "skeleton", "resume_state", "digest", *_RISING, *_VARIED}
     if not is_remote(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     to = where(path)
-    writer = pq.ParquetWriter(
-        to, schema, compression="zstd", compression_level=level, store_schema=False,
-        use_dictionary=[name for name in schema.names if name not in unique],
-        write_statistics=[name for name in schema.names if name not in _NO_STATISTICS],
-        data_page_size=2 << 20, max_rows_per_page=1 << 20,
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in _RISING if name in schema.names},
-    )  # fmt: skip
+    writer = pq.ParquetWriter(to, schema, **(writer_options(schema, level) | more))
     if to is not path:
         writer.file_handle = to  # closed with the writer, as it does with a file it opens itself
     return writer
