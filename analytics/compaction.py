@@ -34,6 +34,9 @@ TARGET_BYTES = 256 << 20
 _CHUNK_BYTES = 64 << 20
 _BATCH_ROWS = 8192
 _BATCH_BYTES = 32 << 20
+# what single events are looked up by: a Bloom filter for each lets a reader pass over the row groups that lack a value
+LOOKED_UP = ("run_id", "source_id", "call_id", "request_id", "usage_key")
+FALSE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +250,15 @@ class _Output:
             return
         table = pa.concat_tables(self._held)
         self._held = []
+        groups = max(1, round(table.num_rows / ROW_GROUP_ROWS))
+        size = -(-table.num_rows // groups)
         if self._writer is None:
             key = self.key or self.ingest_id
             self._relative = lakefiles.data_path(self.record, self.wire, self.ingest_id, self.number, in_place_of=key)
             self.number += 1
-            self._writer = lakefiles.parquet_writer(self.root / self._relative, self.record)
-        groups = max(1, round(table.num_rows / ROW_GROUP_ROWS))
-        size = -(-table.num_rows // groups)
+            filters = bloom_filters(table.slice(0, size), LOOKED_UP, FALSE_SHARE) if self.record == "event" else None
+            path = self.root / self._relative
+            self._writer = lakefiles.parquet_writer(path, self.record, bloom_filter_options=filters)
         self._writer.write_table(_by_kind(table, size) if self.record == "event" else table, row_group_size=size)
 
     def _close(self) -> None:
@@ -264,13 +269,13 @@ class _Output:
             self._writer, self.key = None, None
 
 
-def bloom_filters(table: pa.Table, columns: Iterable[str], fpp: float) -> dict[str, dict[str, float]]:
-    """pyarrow's options for Bloom filters of row groups like this one: as large as the values of each column need.
+def bloom_filters(table: pa.Table, columns: Iterable[str], false_share: float) -> dict[str, dict[str, float]]:
+    """Pyarrow's options for Bloom filters of row groups like this one, as large as the values of each column need.
 
-    `fpp`: how often a filter may fail to say that a value is not there, between 0 and 1.
+    false_share: of the row groups that lack a value, how many may be read for it all the same, between 0 and 1.
     """
-    counts = {name: pc.count_distinct(table[name], mode="only_valid").as_py() for name in columns}
-    return {name: {"ndv": many, "fpp": fpp} for name, many in counts.items() if many}
+    many = {name: pc.count_distinct(table[name], mode="only_valid").as_py() for name in columns}
+    return {name: {"ndv": distinct, "fpp": false_share} for name, distinct in many.items() if distinct}
 
 
 def _by_kind(table: pa.Table, group_rows: int) -> pa.Table:
