@@ -3,15 +3,17 @@
     python benchmarks/layout.py LAKE [--repeat 3] [--only WORD…] [--threads 2]
 
 LAKE is a lake after `runlake compact` (of a corpus of corpora.py, or your own). Its events are written anew in each
-layout, into a temporary folder as large as LAKE, and asked the same questions there; the folder is then deleted. Layouts
-take turns, --repeat times, so that a noisy machine harms all alike, and the least of each figure counts. --only: the
-layouts that have one of these words in their name, beside today's.
+layout, into a temporary folder as large as LAKE, and asked the same questions there; the folder is then deleted.
+Layouts take turns, --repeat times, so that a noisy machine harms all alike, and the least of each figure counts.
+--only: the layouts that have one of these words in their name, beside the base.
 
-The first row is today's layout in its own units, the other rows are ratios to it. Written: CPU of sorting, encoding and
-compressing, reading aside. Asked: DuckDB, a new connection for each question, warm page cache, kept facts aside. Reports:
-run_metrics, overview, token_usage, unfinished and denials, one after the other. The others are means over one look-up
-for each wire: a run as `runlake show` reads it, payload included; all columns of the rows of a call_id, of a request_id
-or usage_key; a source as `runlake export --raw` reads it. MB: what DuckDB read.
+The first row, the base, is the layout of `runlake compact` without its Bloom filters (row groups of 64 k, files of 256
+MB, kind before source and line, zstd 3), in units; the other rows change one thing each and are ratios to it. Written:
+CPU of sorting, encoding and compressing, reading aside. Asked: DuckDB, a new connection for each question, warm page
+cache, kept facts aside. Reports: run_metrics, token_usage, unfinished and denials, one after the other. The others are
+means over one look-up in every other wire. Steps: the texts of a run as `runlake show` asks for them; run, call,
+request: all columns of the stored rows of a run_id, of a call_id, of a request_id or usage_key; source: its lines as
+`runlake export --raw` reads them. MB: what DuckDB read.
 """
 
 from __future__ import annotations
@@ -22,9 +24,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,9 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from measuring import bytes_below
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -48,36 +51,32 @@ from analytics.sqlfiles import quoted  # noqa: E402
 SCHEMA = arrow_schema("event")
 PLACE = ("source_id", "line", "part")
 IDS = ("call_id", "request_id", "usage_key")
-REPORTS = ("overview", "token_usage", "unfinished", "denials")
+REPORTS = ("token_usage", "unfinished", "denials")
+BASE = "base"
 MOST_BYTES = 1 << 30  # of a row group in memory
-
-Options = Callable[[pa.Table], dict[str, Any]]  # of the writer, besides today's; the table: a file's first row group
-
-
-def bloom(*columns: str, fpp: float = 0.05) -> Options:
-    """Bloom filters for these columns, as large as a row group's values need."""
-    return lambda table: {"bloom_filter_options": bloom_filters(table, columns, fpp)}
-
-
-def always(**options: Any) -> Options:
-    """The same options for each file."""
-    return lambda _: options
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How event files may be written; what is not said is as today. `is_apart`: payloads in files of their own."""
+    """How event files may be written. What is not said is as in the base.
+
+    filters, false_share: the columns with Bloom filters. options: of the Parquet writer. is_apart: payloads stand in
+    files of their own.
+    """
 
     name: str
     group_rows: int = lakefiles.ROW_GROUP_ROWS
     file_bytes: int = TARGET_BYTES
     by_kind: bool = True
-    options: Options = always()
+    filters: tuple[str, ...] = ()
+    false_share: float = 0.05
+    options: Mapping[str, Any] = field(default_factory=dict)
     is_apart: bool = False
 
 
+ALL_IDS = ("run_id", "source_id", *IDS)
 LAYOUTS = (
-    Layout("today", options=always(bloom_filter_options=None)),
+    Layout(BASE),
     Layout("row groups of 16 k", group_rows=16_384),
     Layout("row groups of 256 k", group_rows=262_144),
     Layout("row groups of 1 M", group_rows=1_048_576),
@@ -85,29 +84,28 @@ LAYOUTS = (
     Layout("files of 32 MB", file_bytes=32 << 20),
     Layout("files of 1024 MB", file_bytes=1 << 30),
     Layout("order: source, line", by_kind=False),
-    Layout("bloom: call_id", options=bloom("call_id")),
-    Layout("bloom: request_id, usage_key", options=bloom("request_id", "usage_key")),
-    Layout("bloom: run_id, source_id", options=bloom("run_id", "source_id")),
-    Layout("bloom: all five, 10 % false", options=bloom("run_id", "source_id", *IDS, fpp=0.1)),
-    Layout("bloom: all five, 5 % false", options=bloom("run_id", "source_id", *IDS)),
-    Layout("bloom: all five, 1 % false", options=bloom("run_id", "source_id", *IDS, fpp=0.01)),
-    Layout("statistics: source_id, run_id, ts", options=always(write_statistics=["source_id", "run_id", "ts"])),
-    Layout("page index", options=always(write_page_index=True)),
-    Layout("page index, pages of 4 k rows", options=always(write_page_index=True, max_rows_per_page=4096)),
-    Layout("payload: zstd 1", options=always(compression_level={n: 1 if n == "payload" else 3 for n in SCHEMA.names})),
-    Layout("payload: zstd 6", options=always(compression_level={n: 6 if n == "payload" else 3 for n in SCHEMA.names})),
+    Layout("bloom: call_id", filters=("call_id",)),
+    Layout("bloom: request_id, usage_key", filters=("request_id", "usage_key")),
+    Layout("bloom: run_id, source_id", filters=("run_id", "source_id")),
+    Layout("bloom: all five, 10 % false", filters=ALL_IDS, false_share=0.1),
+    Layout("bloom: all five, 5 % false", filters=ALL_IDS),
+    Layout("bloom: all five, 1 % false", filters=ALL_IDS, false_share=0.01),
+    Layout("statistics: source_id, run_id, ts", options={"write_statistics": ["source_id", "run_id", "ts"]}),
+    Layout("page index", options={"write_page_index": True}),
+    Layout("page index, pages of 4 k rows", options={"write_page_index": True, "max_rows_per_page": 4096}),
+    Layout("payload: zstd 1", options={"compression_level": dict.fromkeys(SCHEMA.names, 3) | {"payload": 1}}),
+    Layout("payload: zstd 6", options={"compression_level": dict.fromkeys(SCHEMA.names, 3) | {"payload": 6}}),
     Layout("payload apart", is_apart=True),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query, its DuckDB variables, and the columns of the table it counts to. `payload`: it reads payloads."""
+    """A query, its DuckDB variables, and the columns of the table it counts to."""
 
     group: str
     sql: str
     variables: tuple[tuple[str, str], ...] = ()
-    payload: bool = True
 
 
 class Files:
@@ -122,8 +120,11 @@ class Files:
         if self._writer is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.paths.append(self.folder / f"{len(self.paths):05d}.parquet")
-            options = lakefiles.writer_options(table.schema, 3) | self.layout.options(table)
-            self._writer = pq.ParquetWriter(self.paths[-1], table.schema, **options)
+            filters = bloom_filters(table, self.layout.filters, self.layout.false_share)
+            options = lakefiles.writer_options(table.schema, 3) | self.layout.options
+            self._writer = pq.ParquetWriter(
+                self.paths[-1], table.schema, **options, bloom_filter_options=filters or None
+            )
         self._writer.write_table(table, row_group_size=1 << 30)
         if self.paths[-1].stat().st_size >= self.layout.file_bytes:
             self.close()
@@ -135,13 +136,13 @@ class Files:
             self._writer = None
 
 
-def in_order(table: pa.Table, ranks: dict[str, int], *, by_kind: bool) -> pa.Table:
+def in_order(table: pa.Table, ranks: Mapping[str, int], *, by_kind: bool) -> pa.Table:
     """The rows by source, line and part; by_kind: those of each kind together."""
     sources = table["source_id"].combine_chunks().dictionary_encode()
     rank = np.array([ranks[name] for name in sources.dictionary.to_pylist()])[sources.indices.to_numpy()]
     keys = [table["part"].to_numpy(), table["line"].to_numpy(), rank]
     if by_kind:
-        kinds = table["kind"].combine_chunks().dictionary_encode()
+        kinds = pc.fill_null(table["kind"].combine_chunks(), "").dictionary_encode()
         keys.append(np.argsort(np.argsort(kinds.dictionary.to_pylist()))[kinds.indices.to_numpy()])
     return table.take(pa.array(np.lexsort(keys)))
 
@@ -159,7 +160,7 @@ def ranks_of(paths: Sequence[Path]) -> dict[str, int]:
     return {source: rank for rank, source in enumerate(sorted(spans, key=lambda source: spans[source]))}
 
 
-def row_groups(paths: Sequence[Path], ranks: dict[str, int], rows: int) -> Iterator[pa.Table]:
+def row_groups(paths: Sequence[Path], ranks: Mapping[str, int], rows: int) -> Iterator[pa.Table]:
     """The rows of a wire by source, line and part, in tables of about so many rows."""
     total = sum(pq.read_metadata(path).num_rows for path in paths)
     size = -(-total // max(1, round(total / rows)))
@@ -179,20 +180,20 @@ def row_groups(paths: Sequence[Path], ranks: dict[str, int], rows: int) -> Itera
         yield pa.concat_tables(held).combine_chunks()
 
 
-def write(layout: Layout, wires: dict[str, list[Path]], ranks: dict[str, dict[str, int]], folder: Path) -> float:
+def write(layout: Layout, wires: Mapping[str, Sequence[Path]], folder: Path) -> float:
     """Writes the events in a layout, and says the CPU seconds that took without reading them."""
     cpu = 0.0
     for wire, paths in wires.items():
+        ranks = ranks_of(paths)
         events = Files(folder / "events" / f"wire={wire}", layout)
-        payloads = Files(folder / "payloads" / wire, layout)
-        for table in row_groups(paths, ranks[wire], layout.group_rows):
+        payloads = Files(folder / "payloads" / wire, replace(layout, filters=()))
+        for table in row_groups(paths, ranks, layout.group_rows):
             began = time.process_time()
+            rest = table
             if layout.is_apart:
-                apart = table.select([*PLACE, "payload"])
-                payloads.write(apart.filter(apart["payload"].is_valid()))
-                events.write(in_order(table.drop_columns("payload"), ranks[wire], by_kind=layout.by_kind))
-            else:
-                events.write(in_order(table, ranks[wire], by_kind=layout.by_kind) if layout.by_kind else table)
+                payloads.write(table.select([*PLACE, "payload"]).filter(table["payload"].is_valid()))
+                rest = table.drop_columns("payload")
+            events.write(in_order(rest, ranks, by_kind=True) if layout.by_kind else rest)
             cpu += time.process_time() - began
         began = time.process_time()
         events.close()
@@ -217,42 +218,36 @@ def listed(paths: Sequence[str | Path]) -> str:
 def questions(store: Store) -> list[Question]:
     """What is asked of each layout."""
     files = f"read_parquet({listed(store.files('event'))}, hive_partitioning = true)"
-    asked = [Question("reports", "FROM run_metrics", payload=False)]
-    asked += [Question("reports", select(built_in()[name]), payload=False) for name in REPORTS]
+    asked = [Question("reports", "FROM run_metrics")]
+    asked += [Question("reports", select(built_in()[name])) for name in REPORTS]
     engine = connect(2)
 
-    def one_a_wire(column: str) -> list[str]:
+    def some(column: str) -> list[str]:
         query = f"SELECT arg_min({column}, hash({column})) FROM {files} WHERE {column} IS NOT NULL GROUP BY wire"
-        return sorted(row[0] for row in engine.execute(query).fetchall())
+        return [value for (value,) in engine.execute(f"{query} ORDER BY wire").fetchall()][::2]
 
-    for run in one_a_wire("run_id"):
+    for run in some("run_id"):
         sql = f"FROM transcript WHERE run_id = {quoted(run)} ORDER BY position"
-        asked.append(Question("run", sql, (("only_run", run),)))
-    for column in IDS:
-        group = "call_id" if column == "call_id" else "other id"
-        asked += [
-            Question(group, f"FROM stored_events WHERE {column} = {quoted(value)}") for value in one_a_wire(column)
-        ]
-    for source in one_a_wire("source_id"):
-        lines = f"FROM stored_events WHERE source_id = {quoted(source)} AND payload IS NOT NULL"
+        asked.append(Question("steps", sql, (("only_run", run),)))
+    for column in ("run_id", *IDS):
+        group = {"run_id": "run", "call_id": "call"}.get(column, "request")
+        asked += [Question(group, f"FROM stored_events WHERE {column} = {quoted(value)}") for value in some(column)]
+    for source in some("source_id"):
+        lines = f"FROM stored_events WHERE source_id = {quoted(source)} AND (payload IS NOT NULL OR raw IS NOT NULL)"
         asked.append(Question("source", f"SELECT line, byte_offset, payload, raw {lines} ORDER BY line, byte_offset"))
     return asked
 
 
-def apart(query: str, *, payload: bool) -> str:
-    """stored_events where payloads stand in files of their own; joined only where they are wanted."""
-    if not payload:
-        return query.replace("attributes, payload, raw", "attributes, NULL::VARCHAR AS payload, raw")
-    join = f" AS e LEFT JOIN read_parquet(getvariable('payload_files')) AS p USING ({', '.join(PLACE)})"
-    return query.rstrip().rstrip(";") + join
-
-
 def text_of(question: Question, layout: Layout) -> str:
-    """The query with all it builds on before it."""
+    """The query with all it builds on before it. Payloads that stand apart are joined for those who read them."""
     needed = closure(words_of(question.sql))
     if layout.is_apart:
         stored = relations()["stored_events"]
-        query = apart(str(stored.query), payload=question.payload)
+        query = str(stored.query).rstrip("; \n")
+        if question.group == "reports":
+            query = query.replace(" payload,", " NULL::VARCHAR AS payload,")
+        else:
+            query += f" AS e LEFT JOIN read_parquet(getvariable('payload_files')) AS p USING ({', '.join(PLACE)})"
         needed["stored_events"] = Relation(stored.text, query, stored.builds_on)
     text = composed(question.sql, needed)
     if text is None:
@@ -280,48 +275,44 @@ def ask(asked: Sequence[Question], layout: Layout, folder: Path, store: Store, t
         engine.execute("PRAGMA enable_profiling = 'no_output'")
         text = text_of(question, layout)
         wall, cpu = time.perf_counter(), time.process_time()
-        rows = engine.sql(text).to_arrow_table().num_rows
+        answer = engine.sql(text).to_arrow_table()
         cost[question.group, "CPU"] += time.process_time() - cpu
         cost[question.group, "wall"] += time.perf_counter() - wall
-        cost[question.group, "MB"] += json.loads(engine.get_profiling_information("json"))["io"]["total_bytes_read"] / 1e6
-        cost[question.group, "rows"] += rows
+        told = json.loads(engine.get_profiling_information("json"))
+        cost[question.group, "MB"] += told["io"]["total_bytes_read"] / 1e6
+        cost[question.group, "rows"] += answer.num_rows
+        if "payload" in answer.column_names:
+            cost[question.group, "octets"] += pc.sum(pc.binary_length(answer["payload"])).as_py() or 0
         engine.close()
     return cost
 
 
-def measured(layout: Layout, wires: dict[str, list[Path]], ranks: dict[str, dict[str, int]], look: Any) -> Cost:
-    """One turn of a layout: written, asked, deleted."""
-    with tempfile.TemporaryDirectory(prefix="runlake-layout-") as temporary:
-        folder = Path(temporary)
-        cpu = write(layout, wires, ranks, folder)
-        size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
-        return look(layout=layout, folder=folder) | {("", "MB"): size / 1e6, ("written", "CPU"): cpu}
-
-
-COLUMNS = (("", "MB"), ("written", "CPU"), ("reports", "CPU"), ("reports", "wall")) + tuple(
-    (group, unit) for group in ("run", "call_id", "other id", "source") for unit in ("CPU", "wall", "MB")
-)
+LOOK_UPS = ("steps", "run", "call", "request", "source")
+COLUMNS = (
+    ("", "MB"), ("written", "CPU"), ("reports", "CPU"), ("reports", "wall"),
+    *((group, unit) for group in LOOK_UPS for unit in ("CPU", "MB")),
+)  # fmt: skip
 
 
 def table(best: dict[str, Cost], asked: Sequence[Question]) -> Iterator[str]:
-    """The Markdown table: today's layout in its units, the others as ratios to it."""
+    """The Markdown table: the base in its units, the others as ratios to it."""
     heads = [f"{group} {unit}".strip() for group, unit in COLUMNS]
     yield f"| layout | {' | '.join(heads)} |"
     yield "| --- |" + " ---: |" * len(heads)
-    today = best["today"]
+    base = best[BASE]
     cells = []
     for group, unit in COLUMNS:
-        value = today[group, unit]
-        if group not in ("", "written", "reports"):
+        value = base[group, unit]
+        if group in LOOK_UPS:
             value /= sum(question.group == group for question in asked)
             cells.append(f"{value:.2f}" if unit == "MB" else f"{value * 1000:.1f} ms")
         else:
             cells.append(f"{value:.1f}" if unit == "MB" else f"{value:.2f} s")
-    yield f"| today | {' | '.join(cells)} |"
+    yield f"| {BASE} | {' | '.join(cells)} |"
     for name, cost in best.items():
-        if name != "today":
-            ratios = [cost[key] / today[key] if today[key] else float("nan") for key in COLUMNS]
-            cells = [f"{ratio:.3f}" if key == ("", "MB") else f"{ratio:.2f}" for key, ratio in zip(COLUMNS, ratios)]
+        if name != BASE:
+            size, *ratios = [cost[key] / base[key] for key in COLUMNS]
+            cells = [f"{size:.3f}", *(f"{ratio:.2f}" for ratio in ratios)]
             yield f"| {name} | {' | '.join(cells)} |"
 
 
@@ -340,19 +331,24 @@ def main() -> None:
             wires[file.wire].append(store.root / file.relative)
     if not wires:
         parser.error(f"{args.lake} holds no events")
-    ranks = {wire: ranks_of(paths) for wire, paths in wires.items()}
     asked = questions(store)
-    chosen = [one for one in LAYOUTS if one.name == "today" or any(word in one.name for word in args.only)]
-    look = partial(ask, asked, store=store, threads=args.threads)
     best: dict[str, Cost] = {}
     for turn in range(args.repeat):
-        for layout in chosen:
-            cost = measured(layout, wires, ranks, look)
+        for layout in LAYOUTS:
+            if layout.name != BASE and not any(word in layout.name for word in args.only):
+                continue
+            with tempfile.TemporaryDirectory(prefix="runlake-layout-") as temporary:
+                folder = Path(temporary)
+                written = write(layout, wires, folder)
+                cost = ask(asked, layout, folder, store, args.threads)
+                cost |= {("", "MB"): bytes_below(folder) / 1e6, ("written", "CPU"): written}
             known = best.get(layout.name, cost)
             best[layout.name] = {key: min(value, known[key]) for key, value in cost.items()}
-            print(f"turn {turn + 1}: {layout.name}", file=sys.stderr)
-    if len({tuple(value for key, value in cost.items() if key[1] == "rows") for cost in best.values()}) > 1:
-        raise SystemExit("The layouts do not answer the same number of rows.")
+            figures = {" ".join(key).strip(): round(value, 3) for key, value in cost.items()}
+            print(f"turn {turn + 1}, {layout.name}: {json.dumps(figures)}", file=sys.stderr, flush=True)
+    answers = {tuple(cost[key] for key in cost if key[1] in ("rows", "octets")) for cost in best.values()}
+    if len(answers) > 1:
+        raise SystemExit(f"The layouts do not give the same answers: {answers}")
     print(*table(best, asked), sep="\n")
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from analytics import open_lake
+from analytics.lake import Store
+from tests.conftest import CORPUS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 WIRES = (
@@ -151,6 +153,24 @@ def test_the_quick_run_prints_tables_and_keeps_what_was_measured_before(tmp_path
     for table in second.split("## ")[1:]:
         title, _, body = table.partition("\n")
         assert f"<!-- generated: {title} -->\n{body.rstrip()}" in out.read_text(encoding="utf-8"), title
+
+
+@pytest.mark.slow
+def test_layouts_are_measured_beside_the_base(tmp_path):
+    lake = open_lake(tmp_path / "lake", create=True)
+    lake.ingest(CORPUS, jobs=1)
+    store, _ = Store.open(Path(lake.path)).compact()
+    command = [sys.executable, BENCHMARKS / "layout.py", lake.path, "--repeat", "1", "--only", "5 %", "apart"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    heads, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines()]
+    assert [row[0] for row in rows] == ["base", "bloom: all five, 5 % false", "payload apart"]
+    assert all(float(ratio) > 0 for row in rows[1:] for ratio in row[1:])
+    base, bloom, apart = (dict(zip(heads, row, strict=True)) for row in rows)
+    events = sum(file.size_bytes for file in store.all_files if file.record == "event" and file.rows)
+    assert float(base["MB"]) == pytest.approx(events / 1e6, abs=0.06)
+    assert 1 < float(bloom["MB"]) < 1.02
+    assert float(bloom["source MB"]) < 0.8, "row groups of other wires are passed over"
+    assert float(apart["run MB"]) > 1, "payloads of all runs are read"
 
 
 @pytest.mark.long
