@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from analytics.discover import Found
     from analytics.planning import Task
 
+T = TypeVar("T")
 TASK_BYTES = 96 << 20
 LAST_BYTES = 8 << 20
 TASK_FILES = 2_000
@@ -19,9 +20,13 @@ SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
 
 
 def jobs_for(found: Sequence[Found], jobs: int | None) -> int:
-    """How many processes read these; `jobs`: how many the user allows, None = one per core."""
-    is_much = sum(one.size for one in found) > SMALL_BYTES and sum(one.kind == "file" for one in found) > 1
-    return (jobs or len(os.sched_getaffinity(0))) if is_much else 1
+    """How many processes read these, no more than get something; `jobs`: as the user has it, None = one per core."""
+    sizes = [one.size for one in found if one.kind == "file"]
+    size = sum(one.size for one in found)
+    if size <= SMALL_BYTES or len(sizes) < 2:
+        return 1
+    wanted = jobs or len(os.sched_getaffinity(0))
+    return min(wanted, len(groups_of(sizes, sizes, wanted)))
 
 
 def batches(tasks: list[Task]) -> Iterator[list[Task]]:
@@ -42,19 +47,19 @@ def batches(tasks: list[Task]) -> Iterator[list[Task]]:
         yield batch
 
 
-def groups_of(tasks: list[Task], jobs: int) -> list[list[Task]]:
+def groups_of(tasks: Sequence[T], sizes: Sequence[int], jobs: int) -> list[list[T]]:
     """What one worker call reads, and so what stands in one Parquet file: neighbours, of about TASK_BYTES.
 
     Several workers get less towards the end, so that none waits long for another's last.
     """
-    left = sum(task.found.size for task in tasks)
-    groups: list[list[Task]] = []
-    size = limit = 0
-    for task in tasks:
-        if not groups or size + task.found.size > limit or len(groups[-1]) >= TASK_FILES:
+    left = sum(sizes)
+    groups: list[list[T]] = []
+    held = limit = 0
+    for task, size in zip(tasks, sizes, strict=True):
+        if not groups or held + size > limit or len(groups[-1]) >= TASK_FILES:
             groups.append([])
-            size, limit = 0, min(TASK_BYTES, max(left // (jobs * 2), LAST_BYTES)) if jobs > 1 else TASK_BYTES
+            held, limit = 0, min(TASK_BYTES, max(left // (jobs * 2), LAST_BYTES)) if jobs > 1 else TASK_BYTES
         groups[-1].append(task)
-        size += task.found.size
-        left -= task.found.size
+        held += size
+        left -= size
     return groups

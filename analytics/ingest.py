@@ -161,7 +161,8 @@ class _Run:
         """Read one batch and commit it."""
         streams = [task for task in tasks if task.found.kind == "stream"]
         files = [task for task in tasks if task.found.kind == "file"]
-        groups = [[_read_task(task) for task in group] for group in groups_of(files, self.jobs)]
+        sizes = [task.found.size for task in files]
+        groups = [[_read_task(task) for task in group] for group in groups_of(files, sizes, self.jobs)]
         results = pool.run(groups, self.numbers, self.tick)
         by_id = {task.source_id: task for task in tasks}
         added: list[WrittenFile] = [file for result in results for file in result.files]

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -113,6 +114,22 @@ def test_two_jobs_give_what_one_gives(tmp_path, monkeypatch):
     first, second = one.ingest(jobs=1), two.ingest(jobs=2)
     assert two.content() == one.content()
     assert (first.events, first.refusals_by_reason) == (second.events, second.refusals_by_reason)
+
+
+@pytest.mark.parametrize(
+    ("sizes_mib", "jobs", "processes"),
+    [
+        ([10, 10], 2, 1),  # below what a pool pays for
+        ([30], 2, 1),  # one file is read by one process
+        ([20, 20], 64, 2),
+        ([4] * 8, 64, 4),  # of 32 MiB each of four gets 8
+        ([4] * 8, 1, 1),
+        ([50] * 40, 3, 3),
+    ],
+)
+def test_no_more_processes_than_get_something(sizes_mib, jobs, processes):
+    found = [SimpleNamespace(kind="file", size=mib << 20) for mib in sizes_mib]
+    assert batching.jobs_for(found, jobs) == processes
 
 
 def test_many_batches_give_what_one_gives(tmp_path, monkeypatch):
