@@ -1,6 +1,6 @@
 """What a lake's event files cost in other layouts: bytes, CPU to write, reports, look-ups, whole sources.
 
-    python benchmarks/layout.py LAKE [--repeat 3] [--only WORD…] [--threads 2]
+    python benchmarks/layout.py LAKE [--repeat 3] [--only WORD…]
 
 LAKE is a lake after `runlake compact` (of a corpus of corpora.py, or your own). Its events are written anew in each
 layout, into a temporary folder as large as LAKE, and asked the same questions there; the folder is then deleted.
@@ -9,11 +9,11 @@ Layouts take turns, --repeat times, so that a noisy machine harms all alike, and
 
 The first row, the base, is the layout of `runlake compact` without its Bloom filters (row groups of 64 k, files of 256
 MB, kind before source and line, zstd 3), in units; the other rows change one thing each and are ratios to it. Written:
-CPU of sorting, encoding and compressing, reading aside. Asked: DuckDB, a new connection for each question, warm page
-cache, kept facts aside. Reports: run_metrics, token_usage, unfinished and denials, one after the other. The others are
-means over one look-up in every other wire. Steps: the texts of a run as `runlake show` asks for them; run, call,
-request: all columns of the stored rows of a run_id, of a call_id, of a request_id or usage_key; source: its lines as
-`runlake export --raw` reads them. MB: what DuckDB read.
+CPU of sorting, encoding and compressing, reading aside. Asked: DuckDB on 2 threads, a new connection for each question,
+warm page cache, kept facts aside. Reports: run_metrics, token_usage, unfinished and denials, one after the other. The
+others are means over one look-up in every other wire. Steps: the texts of a run as `runlake show` asks for them; run,
+call, request: all columns of the stored rows of a run_id, of a call_id, of a request_id or usage_key; source: its lines
+as `runlake export --raw` reads them. MB: what DuckDB read. Wall seconds are told on stderr, turn by turn.
 """
 
 from __future__ import annotations
@@ -24,79 +24,23 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from layouts import BASE, LAYOUTS, PLACE, Layout, write
 from measuring import bytes_below
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from analytics.catalog import built_in, select
+from analytics.lake import Store
+from analytics.relations import Relation, closure, composed, relations, words_of
+from analytics.sqlfiles import quoted
 
-from analytics import lakefiles  # noqa: E402 (this checkout, whatever is installed)
-from analytics.catalog import built_in, select  # noqa: E402
-from analytics.compaction import TARGET_BYTES, bloom_filters  # noqa: E402
-from analytics.lake import Store  # noqa: E402
-from analytics.relations import Relation, closure, composed, relations, words_of  # noqa: E402
-from analytics.schema import arrow_schema  # noqa: E402
-from analytics.sqlfiles import quoted  # noqa: E402
-
-SCHEMA = arrow_schema("event")
-PLACE = ("source_id", "line", "part")
+THREADS = 2
 IDS = ("call_id", "request_id", "usage_key")
 REPORTS = ("token_usage", "unfinished", "denials")
-BASE = "base"
-MOST_BYTES = 1 << 30  # of a row group in memory
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How event files may be written. What is not said is as in the base.
-
-    filters, false_share: the columns with Bloom filters. options: of the Parquet writer. is_apart: payloads stand in
-    files of their own.
-    """
-
-    name: str
-    group_rows: int = lakefiles.ROW_GROUP_ROWS
-    file_bytes: int = TARGET_BYTES
-    by_kind: bool = True
-    filters: tuple[str, ...] = ()
-    false_share: float = 0.05
-    options: Mapping[str, Any] = field(default_factory=dict)
-    is_apart: bool = False
-
-
-ALL_IDS = ("run_id", "source_id", *IDS)
-LAYOUTS = (
-    Layout(BASE),
-    Layout("row groups of 16 k", group_rows=16_384),
-    Layout("row groups of 256 k", group_rows=262_144),
-    Layout("row groups of 1 M", group_rows=1_048_576),
-    Layout("files of 8 MB", file_bytes=8 << 20),
-    Layout("files of 32 MB", file_bytes=32 << 20),
-    Layout("files of 1024 MB", file_bytes=1 << 30),
-    Layout("order: source, line", by_kind=False),
-    Layout("bloom: call_id", filters=("call_id",)),
-    Layout("bloom: request_id, usage_key", filters=("request_id", "usage_key")),
-    Layout("bloom: run_id, source_id", filters=("run_id", "source_id")),
-    Layout("bloom: all five, 10 % false", filters=ALL_IDS, false_share=0.1),
-    Layout("bloom: all five, 5 % false", filters=ALL_IDS),
-    Layout("bloom: all five, 1 % false", filters=ALL_IDS, false_share=0.01),
-    Layout("statistics: source_id, run_id, ts", options={"write_statistics": ["source_id", "run_id", "ts"]}),
-    Layout("page index", options={"write_page_index": True}),
-    Layout("page index, pages of 4 k rows", options={"write_page_index": True, "max_rows_per_page": 4096}),
-    Layout("payload: zstd 1", options={"compression_level": dict.fromkeys(SCHEMA.names, 3) | {"payload": 1}}),
-    Layout("payload: zstd 6", options={"compression_level": dict.fromkeys(SCHEMA.names, 3) | {"payload": 6}}),
-    Layout("payload apart", is_apart=True),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,103 +52,9 @@ class Question:
     variables: tuple[tuple[str, str], ...] = ()
 
 
-class Files:
-    """Parquet files of one layout, each begun when the one before it is large enough."""
-
-    def __init__(self, folder: Path, layout: Layout) -> None:
-        self.folder, self.layout, self.paths = folder, layout, list[Path]()
-        self._writer: pq.ParquetWriter | None = None
-
-    def write(self, table: pa.Table) -> None:
-        """One row group."""
-        if self._writer is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.paths.append(self.folder / f"{len(self.paths):05d}.parquet")
-            filters = bloom_filters(table, self.layout.filters, self.layout.false_share)
-            options = lakefiles.writer_options(table.schema, 3) | self.layout.options
-            self._writer = pq.ParquetWriter(
-                self.paths[-1], table.schema, **options, bloom_filter_options=filters or None
-            )
-        self._writer.write_table(table, row_group_size=1 << 30)
-        if self.paths[-1].stat().st_size >= self.layout.file_bytes:
-            self.close()
-
-    def close(self) -> None:
-        """No more rows, or those that follow into another file."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
-
-def in_order(table: pa.Table, ranks: Mapping[str, int], *, by_kind: bool) -> pa.Table:
-    """The rows by source, line and part; by_kind: those of each kind together."""
-    sources = table["source_id"].combine_chunks().dictionary_encode()
-    rank = np.array([ranks[name] for name in sources.dictionary.to_pylist()])[sources.indices.to_numpy()]
-    keys = [table["part"].to_numpy(), table["line"].to_numpy(), rank]
-    if by_kind:
-        kinds = pc.fill_null(table["kind"].combine_chunks(), "").dictionary_encode()
-        keys.append(np.argsort(np.argsort(kinds.dictionary.to_pylist()))[kinds.indices.to_numpy()])
-    return table.take(pa.array(np.lexsort(keys)))
-
-
-def ranks_of(paths: Sequence[Path]) -> dict[str, int]:
-    """The place of each source in the lake's order: a row group, sorted by kind, holds a stretch of that order."""
-    spans: dict[str, tuple[int, int]] = {}
-    at = count()
-    for path in paths:
-        with pq.ParquetFile(path) as reader:
-            for group in range(reader.num_row_groups):
-                place = next(at)
-                for source in reader.read_row_group(group, ["source_id"])["source_id"].unique().to_pylist():
-                    spans[source] = (spans.get(source, (place,))[0], place)
-    return {source: rank for rank, source in enumerate(sorted(spans, key=lambda source: spans[source]))}
-
-
-def row_groups(paths: Sequence[Path], ranks: Mapping[str, int], rows: int) -> Iterator[pa.Table]:
-    """The rows of a wire by source, line and part, in tables of about so many rows."""
-    total = sum(pq.read_metadata(path).num_rows for path in paths)
-    size = -(-total // max(1, round(total / rows)))
-    held: list[pa.Table] = []
-    for path in paths:
-        with pq.ParquetFile(path) as reader:
-            for group in range(reader.num_row_groups):
-                table = in_order(reader.read_row_group(group).select(SCHEMA.names), ranks, by_kind=False)
-                while table.num_rows:
-                    free = size - sum(one.num_rows for one in held)
-                    held.append(table.slice(0, free))
-                    table = table.slice(free)
-                    if held[-1].num_rows == free or sum(one.nbytes for one in held) >= MOST_BYTES:
-                        yield pa.concat_tables(held).combine_chunks()
-                        held = []
-    if held:
-        yield pa.concat_tables(held).combine_chunks()
-
-
-def write(layout: Layout, wires: Mapping[str, Sequence[Path]], folder: Path) -> float:
-    """Writes the events in a layout, and says the CPU seconds that took without reading them."""
-    cpu = 0.0
-    for wire, paths in wires.items():
-        ranks = ranks_of(paths)
-        events = Files(folder / "events" / f"wire={wire}", layout)
-        payloads = Files(folder / "payloads" / wire, replace(layout, filters=()))
-        for table in row_groups(paths, ranks, layout.group_rows):
-            began = time.process_time()
-            rest = table
-            if layout.is_apart:
-                payloads.write(table.select([*PLACE, "payload"]).filter(table["payload"].is_valid()))
-                rest = table.drop_columns("payload")
-            events.write(in_order(rest, ranks, by_kind=True) if layout.by_kind else rest)
-            cpu += time.process_time() - began
-        began = time.process_time()
-        events.close()
-        payloads.close()
-        cpu += time.process_time() - began
-    return cpu
-
-
-def connect(threads: int) -> duckdb.DuckDBPyConnection:
+def connect() -> duckdb.DuckDBPyConnection:
     """An engine as runlake uses it."""
-    engine = duckdb.connect(config={"threads": threads})
+    engine = duckdb.connect(config={"threads": THREADS})
     engine.execute("SET GLOBAL TimeZone = 'UTC'")
     engine.execute("SET GLOBAL parquet_metadata_cache = true")
     return engine
@@ -220,7 +70,7 @@ def questions(store: Store) -> list[Question]:
     files = f"read_parquet({listed(store.files('event'))}, hive_partitioning = true)"
     asked = [Question("reports", "FROM run_metrics")]
     asked += [Question("reports", select(built_in()[name])) for name in REPORTS]
-    engine = connect(2)
+    engine = connect()
 
     def some(column: str) -> list[str]:
         query = f"SELECT arg_min({column}, hash({column})) FROM {files} WHERE {column} IS NOT NULL GROUP BY wire"
@@ -258,7 +108,7 @@ def text_of(question: Question, layout: Layout) -> str:
 Cost = dict[tuple[str, str], float]  # (group, unit) → sum over its questions
 
 
-def ask(asked: Sequence[Question], layout: Layout, folder: Path, store: Store, threads: int) -> Cost:
+def ask(asked: Sequence[Question], layout: Layout, folder: Path, store: Store) -> Cost:
     """What the questions cost in CPU seconds, wall seconds and MB read."""
     files = {
         "event_files": sorted(map(str, (folder / "events").rglob("*.parquet"))),
@@ -267,7 +117,7 @@ def ask(asked: Sequence[Question], layout: Layout, folder: Path, store: Store, t
     }  # fmt: skip
     cost: Cost = defaultdict(float)
     for question in asked:
-        engine = connect(threads)
+        engine = connect()
         for name, paths in files.items():
             engine.execute(f"SET VARIABLE {name} = {listed(paths)}")
         for name, value in question.variables:
@@ -289,31 +139,26 @@ def ask(asked: Sequence[Question], layout: Layout, folder: Path, store: Store, t
 
 LOOK_UPS = ("steps", "run", "call", "request", "source")
 COLUMNS = (
-    ("", "MB"), ("written", "CPU"), ("reports", "CPU"), ("reports", "wall"),
+    ("", "MB"), ("written", "CPU"), ("reports", "CPU"),
     *((group, unit) for group in LOOK_UPS for unit in ("CPU", "MB")),
 )  # fmt: skip
 
 
 def table(best: dict[str, Cost], asked: Sequence[Question]) -> Iterator[str]:
     """The Markdown table: the base in its units, the others as ratios to it."""
-    heads = [f"{group} {unit}".strip() for group, unit in COLUMNS]
-    yield f"| layout | {' | '.join(heads)} |"
-    yield "| --- |" + " ---: |" * len(heads)
     base = best[BASE]
+    columns = [key for key in COLUMNS if base.get(key)]  # a lake may have no calls
+    yield f"| layout | {' | '.join(' '.join(key).strip() for key in columns)} |"
+    yield "| --- |" + " ---: |" * len(columns)
     cells = []
-    for group, unit in COLUMNS:
-        value = base[group, unit]
-        if group in LOOK_UPS:
-            value /= sum(question.group == group for question in asked)
-            cells.append(f"{value:.2f}" if unit == "MB" else f"{value * 1000:.1f} ms")
-        else:
-            cells.append(f"{value:.1f}" if unit == "MB" else f"{value:.2f} s")
+    for group, unit in columns:
+        many = sum(question.group == group for question in asked) if group in LOOK_UPS else 1
+        cells.append(f"{base[group, unit] / many:.{2 if unit == 'MB' else 3}f}{' s' if unit == 'CPU' else ''}")
     yield f"| {BASE} | {' | '.join(cells)} |"
     for name, cost in best.items():
         if name != BASE:
-            size, *ratios = [cost[key] / base[key] for key in COLUMNS]
-            cells = [f"{size:.3f}", *(f"{ratio:.2f}" for ratio in ratios)]
-            yield f"| {name} | {' | '.join(cells)} |"
+            size, *ratios = [cost[key] / base[key] for key in columns]
+            yield f"| {name} | {' | '.join([f'{size:.3f}', *(f'{ratio:.2f}' for ratio in ratios)])} |"
 
 
 def main() -> None:
@@ -322,7 +167,6 @@ def main() -> None:
     parser.add_argument("lake", type=Path)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", nargs="+", metavar="WORD", default=[""])
-    parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     store = Store.open(args.lake)
     wires: dict[str, list[Path]] = defaultdict(list)
@@ -340,7 +184,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="runlake-layout-") as temporary:
                 folder = Path(temporary)
                 written = write(layout, wires, folder)
-                cost = ask(asked, layout, folder, store, args.threads)
+                cost = ask(asked, layout, folder, store)
                 cost |= {("", "MB"): bytes_below(folder) / 1e6, ("written", "CPU"): written}
             known = best.get(layout.name, cost)
             best[layout.name] = {key: min(value, known[key]) for key, value in cost.items()}

@@ -167,7 +167,7 @@ def test_layouts_are_measured_beside_the_base(tmp_path):
     assert all(float(ratio) > 0 for row in rows[1:] for ratio in row[1:])
     base, bloom, apart = (dict(zip(heads, row, strict=True)) for row in rows)
     events = sum(file.size_bytes for file in store.all_files if file.record == "event" and file.rows)
-    assert float(base["MB"]) == pytest.approx(events / 1e6, abs=0.06)
+    assert float(base["MB"]) == pytest.approx(events / 1e6, abs=0.006)
     assert 1 < float(bloom["MB"]) < 1.02
     assert float(bloom["source MB"]) < 0.8, "row groups of other wires are passed over"
     assert float(apart["run MB"]) > 1, "payloads of all runs are read"

@@ -24,8 +24,10 @@ if shutil.which("java") is None:
     pytest.skip("Java is not installed", allow_module_level=True)
 
 from analytics import open_lake
+from analytics.compaction import LOOKED_UP
 from analytics.engines.spark import register
 from analytics.engines.spark.connecting import connect
+from analytics.lake import Store
 from analytics.relations import relations
 from tests.conftest import CORPUS
 from tests.helpers import CLAUDE, FIXTURES
@@ -68,6 +70,24 @@ def test_every_view_gives_the_same_rows_on_both_engines(spark, everything, capsy
     with capsys.disabled():
         print(f"\n{len(names)} views, {compared:,} rows compared")  # noqa: T201
     assert compared > 10_000
+
+
+def test_look_ups_in_compacted_files_find_what_is_there_and_nothing_else(spark, tmp_path, monkeypatch):
+    """Spark reads the Bloom filters, too; each column has some in every file."""
+    lake = open_lake(tmp_path / "lake", create=True)
+    lake.ingest(CORPUS)
+    monkeypatch.setattr("analytics.compaction.ROW_GROUP_ROWS", 200)
+    store, _ = Store.open(Path(lake.path)).compact()
+    lake = open_lake(lake.path)
+    frame = spark.read.parquet(*store.files("event"))
+    for column in LOOKED_UP:
+        query = (
+            f"SELECT {column}, count(*) AS n FROM stored_events WHERE {column} IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        )
+        known = lake.sql(query).fetchall()[::40][:4]
+        assert known
+        for value, rows in [*known, ("not there", 0)]:
+            assert frame.where(frame[column] == value).count() == rows
 
 
 def test_reports_and_queries_answer_as_duckdb_does(spark, everything):
