@@ -169,7 +169,9 @@ class Store:
                 write_text(self.root / name, text)
 
     def _stale_texts(self) -> dict[str, str]:
-        texts = {"open.sql": sqlfiles.open_sql({record: self.files_to_plan(record) for record in RECORDS}, self.version)}
+        texts = {
+            "open.sql": sqlfiles.open_sql({record: self.files_to_plan(record) for record in RECORDS}, self.version)
+        }
         if is_remote(self.root) and sqlfiles.version_of(read_text(self.root / "open.sql")) > self.version:
             return {}  # somebody has committed since
         try:
