@@ -75,9 +75,9 @@ class Session:
         with_facts: bool = False,
     ) -> None:  # fmt: skip
         self._files = {
-            "event_files": store.files_to_plan("event"),
-            "refusal_files": store.files_to_plan("refusal"),
-            "source_files": store.files_to_plan("source"),
+            "event_files": store.files("event"),
+            "refusal_files": store.files("refusal"),
+            "source_files": store.files("source"),
         }
         self._relations = relations()
         self._made: set[str] = set()
