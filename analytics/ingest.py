@@ -9,12 +9,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, nullcontext
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics import engines
+from analytics.batching import batches, groups_of, jobs_for
 from analytics.discover import Discovery, discover
 from analytics.errors import Overtaken, UsageError
 from analytics.ingestreport import IngestReport, Progress
@@ -27,20 +29,14 @@ from analytics.places import is_remote
 from analytics.planning import Copy, Plan, Task, plan
 from analytics.refusals import NAMES
 from analytics.retrying import SoFar, batches_of, restore, seen_by
+from analytics.tasks import ReadTask, Settings
 from analytics.wires import BY_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.engines.local import Pool
-    from analytics.worker import FileRecord, ReadTask, Settings
-
-TASK_BYTES = 96 << 20
-LAST_BYTES = 8 << 20
-TASK_FILES = 2_000
-BATCH_BYTES = 4 << 30
-BATCH_FILES = 8_000
-SMALL_BYTES = 24 << 20  # below this a pool costs more than it saves
+    from analytics.tasks import FileRecord
 
 
 def ingest(
@@ -85,29 +81,32 @@ def ingest(
         if on_wait is not None:
             on_wait(sentence)
 
-    with store.lock(wait):
+    with store.lock(wait), ExitStack() as at_end:
         if waited or not alone:  # what was found before the ledger was read would seem to have shrunk if it grew since
             discovery = discover(given)
         store.vacuum_orphans()
         ingest_id = new_ingest_id()
+        settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
         report = IngestReport(store.version, ingest_id)
         so_far = SoFar()
         while True:
             if alone or so_far.is_begun:
                 store = store.latest()
             ledger = Ledger.load(store, host=host)
+            pool: Pool | None = None
+            if not ledger.known and spark is None:  # all is new: no need to wait for the plan
+                with store.private():  # as the files of the pool's processes are to be
+                    pool = at_end.enter_context(engines.pool(settings, jobs_for(discovery.found, jobs), spark))
+                pool.start()
             todo = so_far.rest_of(plan(ledger, discovery, ingest_id=ingest_id, wire=wire, again=again))
             if todo.is_empty:
                 store = store.refresh()
                 break
-            from analytics.worker import Settings  # noqa: PLC0415 (0.2 s; nothing to read needs no reader)
-
-            settings = Settings(str(store.root), ingest_id, wire, redact, max_line_bytes, max_document_bytes, max_ratio)
             run = _Run(store, ledger, todo, settings, report, jobs, progress, started, so_far, spark)
             with store.writing():
                 if not redact:
                     run.store = run.store.mark_unredacted()
-                is_done = run.go()
+                is_done = run.go(pool)
             store = run.store
             if is_done:
                 break
@@ -136,24 +135,22 @@ class _Run:
         self.redactor = Redactor() if settings.redact else None
         self.unread: set[str] = set()  # sources that keep their rows, since what was to replace them could not be read
         self.total = sum(task.found.size for task in todo.read)
-        files = [task for task in todo.read if task.found.kind == "file"]
-        wanted = jobs or len(os.sched_getaffinity(0))
-        self.jobs = wanted if self.total > SMALL_BYTES and len(files) > 1 else 1
+        self.jobs = jobs_for([task.found for task in todo.read], jobs)
         self.spark = spark
         if spark is not None:
             self.jobs = jobs or engines.parallelism(spark)
 
-    def go(self) -> bool:
-        """All batches; the last one also says what changed without being read.
+    def go(self, pool: Pool | None) -> bool:
+        """All batches; the last one also says what changed without being read. `pool`: one that was started already.
 
         False: another writer was first with something of a batch, and what is not committed has to be planned anew.
         """
-        batches = batches_of(self.todo, self.store.root, _batches(self.todo.read))
-        with engines.pool(self.settings, self.jobs, self.spark) as pool:
-            for number, batch in enumerate(batches, 1):
+        parts = batches_of(self.todo, self.store.root, batches(self.todo.read))
+        with nullcontext(pool) if pool else engines.pool(self.settings, self.jobs, self.spark) as readers:
+            for number, batch in enumerate(parts, 1):
                 before = deepcopy(self.report)
                 try:
-                    self.batch(pool, next(self.so_far.batches), batch, last=number == len(batches))
+                    self.batch(readers, next(self.so_far.batches), batch, last=number == len(parts))
                 except Overtaken:
                     restore(self.report, before)
                     return False
@@ -164,7 +161,8 @@ class _Run:
         """Read one batch and commit it."""
         streams = [task for task in tasks if task.found.kind == "stream"]
         files = [task for task in tasks if task.found.kind == "file"]
-        groups = [[_read_task(task) for task in group] for group in _groups(files, self.jobs)]
+        sizes = [task.found.size for task in files]
+        groups = [[_read_task(task) for task in group] for group in groups_of(files, sizes, self.jobs)]
         results = pool.run(groups, self.numbers, self.tick)
         by_id = {task.source_id: task for task in tasks}
         added: list[WrittenFile] = [file for result in results for file in result.files]
@@ -180,6 +178,8 @@ class _Run:
                 continue
             added += result.files
             records.append(record)
+        if last:
+            pool.end()
         rows = self.rows(records, by_id)
         read = {record.source_id for record in records if record.status != "unreadable"}
         replaced = {source for task in tasks if task.source_id in read for source in task.replaces}
@@ -319,43 +319,5 @@ class _Run:
 
 
 def _read_task(task: Task) -> ReadTask:
-    from analytics.worker import ReadTask  # noqa: PLC0415 (the same)
-
     prior = task.prior if task.kind == "grown" else None
     return ReadTask(task.found.path, task.source_id, prior, task.found.size)
-
-
-def _batches(tasks: list[Task]) -> Iterator[list[Task]]:
-    """Tasks in path order, cut where a batch is large enough to be committed on its own.
-
-    What takes rows out of the lake stands last, in the one commit that also has the copies and the changed states.
-    """
-    batch: list[Task] = []
-    size = 0
-    for task in tasks:
-        is_full = size + task.found.size > BATCH_BYTES or len(batch) >= BATCH_FILES
-        if batch and is_full and not task.replaces:
-            yield batch
-            batch, size = [], 0
-        batch.append(task)
-        size += task.found.size
-    if batch:
-        yield batch
-
-
-def _groups(tasks: list[Task], jobs: int) -> list[list[Task]]:
-    """What one worker call reads, and so what stands in one Parquet file: neighbours, of about TASK_BYTES.
-
-    Several workers get less towards the end, so that none waits long for another's last.
-    """
-    left = sum(task.found.size for task in tasks)
-    groups: list[list[Task]] = []
-    size = limit = 0
-    for task in tasks:
-        if not groups or size + task.found.size > limit or len(groups[-1]) >= TASK_FILES:
-            groups.append([])
-            size, limit = 0, min(TASK_BYTES, max(left // (jobs * 2), LAST_BYTES)) if jobs > 1 else TASK_BYTES
-        groups[-1].append(task)
-        size += task.found.size
-        left -= task.found.size
-    return groups

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analytics.planning import Task
-    from analytics.worker import FileRecord
+    from analytics.tasks import FileRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -19,12 +18,11 @@ import xxhash
 from analytics import reading, wires
 from analytics.blocks import Decoded, LineDecoder, Payload, Refused
 from analytics.feeding import Advance, Block, Span
-from analytics.lakefiles import WrittenFile
-from analytics.limits import MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_RATIO
 from analytics.lines import Lines
 from analytics.places import place
 from analytics.redact import Redactor
 from analytics.tally import HELD_BYTES, Piece, Tally
+from analytics.tasks import FileRecord, ReadTask, Result, Settings
 from analytics.wires.base import Context, DocumentError, Refusal, Sample
 from analytics.wires.lookalikes import RESEMBLED, lookalike
 from analytics.writing import Writers
@@ -32,55 +30,6 @@ from analytics.writing import Writers
 READ_ERROR = reading.SourceDefect.reason
 NEVER = -1
 CARRIED = ("event_lines", "events", "refused_lines", "blank_lines", "redactions", "has_bom", "began_at")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to read; the same for every file of one ingest."""
-
-    lake: str
-    ingest_id: str
-    wire: str | None = None
-    redact: bool = True
-    max_line_bytes: int = MAX_LINE_BYTES
-    max_document_bytes: int = MAX_DOCUMENT_BYTES
-    max_ratio: int = MAX_RATIO
-    attempt: str = ""  # part of the files' names, where a task may run twice at once
-
-
-@dataclass(frozen=True, slots=True)
-class ReadTask:
-    """One file to read. `prior`: the ledger row to go on from, where the file only grew. `size_bytes`: as planned."""
-
-    path: str
-    source_id: str
-    prior: dict[str, Any] | None = None
-    size_bytes: int = 0
-
-
-@dataclass(slots=True)
-class FileRecord:
-    """What reading one file gave: the ledger columns, and whether it went on behind the prior rows.
-
-    status: read, refused, skipped; or unreadable, which is no state of the lake, so the next ingest tries again.
-    """
-
-    path: str
-    source_id: str
-    wire: str = "unknown"
-    status: str = "read"
-    reason: str | None = None
-    row: dict[str, Any] = field(default_factory=dict)
-    went_on: bool = False
-    refusals_by_reason: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Result:
-    """What one call of `work` gave."""
-
-    files: list[WrittenFile]
-    records: list[FileRecord]
 
 
 def work(tasks: list[ReadTask], settings: Settings, number: int, advance: Advance) -> Result:

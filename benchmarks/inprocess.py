@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from analytics import reading, wires
+from analytics.tasks import ReadTask, Settings
 from analytics.withoutpandas import hide_pandas
-from analytics.worker import ReadTask, Settings, work
+from analytics.worker import work
 
 hide_pandas()  # as in the processes that are measured otherwise
 BATCH_BYTES = 96 << 20  # what one call of the worker gets, as an ingest has it
@@ -26,6 +28,16 @@ def files_at(paths: list[Path]) -> list[Path]:
         else:
             found.append(path)
     return found
+
+
+def wire_at(path: Path) -> str:
+    """The wire of a stream."""
+    with path.open("rb") as file:
+        head = file.read(reading.HEAD_BYTES)
+    found = wires.sniff(reading.take_sample(head, 0, len(head), whole=len(head) < reading.HEAD_BYTES))
+    if found is None:
+        raise SystemExit(f"{path} is of no known wire; name streams alone")
+    return found[0]
 
 
 def cpu_of(job: Callable[[Path], None]) -> float:

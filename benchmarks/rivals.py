@@ -9,7 +9,7 @@ polars            scan_ndjson(…, schema=…).sink_parquet(…) with the fields
 polars-inferring  the same without a schema, for what becomes of it: it tells how much of the first file's fields is in
                   the answer
 floor             the least that the job can cost: the lines alone as one string column to Parquet at zstd-1, and one
-                  decode of each line that takes a single field out of it
+                  decode of each line into its wire's envelope, the same fields as for polars; nothing is made of it
 zstd              each file by itself at zstd level 3; writes nothing but how many bytes that makes
 
 FOLDER is read with all `.jsonl` below it.
@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -140,25 +141,24 @@ def _paths_of(types: Any, above: str = "") -> Iterator[str]:
             yield from _paths_of(one.to_schema(), f"{above}{name}.")
 
 
-def floor(files: list[Path], out: Path) -> None:
-    """Payload written, one field decoded."""
+def floor(files: list[Path], out: Path, wire_of: Callable[[Path], str]) -> None:
+    """Payload written, the envelope decoded."""
     import msgspec
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    decoder = msgspec.json.Decoder(msgspec.defstruct("Envelope", [("type", str | None, None)]))
+    leaves = {"s": str, "i": int, "b": bool, "f": float}
+
+    def record(fields: Fields) -> Any:
+        types = {name: record(kind) if isinstance(kind, dict) else leaves[kind] for name, kind in fields.items()}
+        return msgspec.defstruct("Envelope", [(name, kind | None, None) for name, kind in types.items()], gc=False)
+
+    decoders = {wire: msgspec.json.Decoder(record(fields)) for wire, fields in ENVELOPES.items()}
     schema = pa.schema([("payload", pa.string())])
     with pq.ParquetWriter(out, schema, compression="zstd", compression_level=1,
                           use_dictionary=False, write_statistics=False) as writer:  # fmt: skip
-        held: list[bytes] = []
-        for place, path in enumerate(files, 1):
-            data = path.read_bytes()
-            held.append(data[: data.rfind(b"\n") + 1])
-            if sum(map(len, held)) < BLOCK_BYTES and place < len(files):
-                continue
-            block = b"".join(held)
-            held = []
+        for wire, block in _blocks(files, wire_of):
             ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
             offsets = np.zeros(len(ends) + 1, np.int32)
             offsets[1:] = ends - np.arange(len(ends))
@@ -166,7 +166,26 @@ def floor(files: list[Path], out: Path) -> None:
                 len(ends), pa.py_buffer(offsets), pa.py_buffer(block.replace(b"\n", b""))
             )
             writer.write_table(pa.table([text], schema=schema))
-            decoder.decode_lines(block)
+            decoders[wire].decode_lines(block)
+
+
+def _blocks(files: list[Path], wire_of: Callable[[Path], str]) -> Iterator[tuple[str, bytes]]:
+    """The whole lines of neighbouring files of one wire, in blocks."""
+    for wire, group in groupby(files, wire_of):
+        held: list[bytes] = []
+        for path in group:
+            data = path.read_bytes()
+            held.append(data[: data.rfind(b"\n") + 1])
+            if sum(map(len, held)) >= BLOCK_BYTES:
+                yield wire, b"".join(held)
+                held = []
+        if held:
+            yield wire, b"".join(held)
+
+
+def _by_folder(path: Path) -> str:
+    """The wire of a file of `corpora.py`."""
+    return next(part for part in reversed(path.parts) if part in ENVELOPES)
 
 
 def zstd(files: list[Path], out: Path) -> None:
@@ -195,7 +214,7 @@ def main() -> None:
     elif given.program == "zstd":
         zstd(sorted(given.folder.rglob("*.jsonl")), given.out)
     else:
-        floor(sorted(given.folder.rglob("*.jsonl")), given.out)
+        floor(sorted(given.folder.rglob("*.jsonl")), given.out, _by_folder)
 
 
 if __name__ == "__main__":

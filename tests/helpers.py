@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from analytics import open_lake
 from analytics.ingest import ingest
 from analytics.schema import RECORDS
+from analytics.tasks import FileRecord, ReadTask, Settings
 from analytics.wires import BY_NAME
-from analytics.worker import FileRecord, ReadTask, Settings, work
+from analytics.worker import work
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = FIXTURES / "samples"

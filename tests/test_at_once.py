@@ -17,7 +17,7 @@ from analytics.lake import Store
 
 pytestmark = pytest.mark.slow
 
-BATCHES = {"analytics.ingest.BATCH_FILES": 2, "analytics.ingest.TASK_FILES": 1}
+BATCHES = {"analytics.batching.BATCH_FILES": 2, "analytics.ingest.TASK_FILES": 1}
 TURNS = pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
 
 

@@ -23,12 +23,12 @@ from killing import Forge, Onlooker
 
 from analytics.engines.local import Pool
 from analytics.lake import Store
-from analytics.worker import Settings
+from analytics.tasks import Settings
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow]
 
-BATCHES = {"analytics.ingest.BATCH_FILES": 2, "analytics.ingest.TASK_FILES": 1}  # several commits per ingest
-POOL = {"analytics.ingest.SMALL_BYTES": 0}
+BATCHES = {"analytics.batching.BATCH_FILES": 2, "analytics.ingest.TASK_FILES": 1}  # several commits per ingest
+POOL = {"analytics.batching.SMALL_BYTES": 0}
 
 
 class Living(Lab):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -32,7 +33,7 @@ from helpers import (
     rebuild,
 )
 
-from analytics import contents, feeding, ingest, reading
+from analytics import batching, contents, feeding, reading
 from analytics.errors import RunlakeError
 
 SANITIZED = SAMPLES / "harness-lab/agent-stream-claude.sanitized.jsonl"
@@ -105,14 +106,30 @@ def test_a_source_that_ends_in_a_refused_line_alone_shifts_no_column_of_its_neig
 
 
 def test_two_jobs_give_what_one_gives(tmp_path, monkeypatch):
-    monkeypatch.setattr(ingest, "SMALL_BYTES", 0)
+    monkeypatch.setattr(batching, "SMALL_BYTES", 0)
     one, two = Lab(tmp_path), Lab(tmp_path, "two")
     for stream in STREAMS:
         one.write(stream.name, stream.read_bytes())
-    monkeypatch.setattr(ingest, "TASK_FILES", 2)
+    monkeypatch.setattr(batching, "TASK_FILES", 2)
     first, second = one.ingest(jobs=1), two.ingest(jobs=2)
     assert two.content() == one.content()
     assert (first.events, first.refusals_by_reason) == (second.events, second.refusals_by_reason)
+
+
+@pytest.mark.parametrize(
+    ("sizes_mib", "jobs", "processes"),
+    [
+        ([10, 10], 2, 1),  # below what a pool pays for
+        ([30], 2, 1),  # one file is read by one process
+        ([20, 20], 64, 2),
+        ([4] * 8, 64, 4),  # of 32 MiB each of four gets 8
+        ([4] * 8, 1, 1),
+        ([50] * 40, 3, 3),
+    ],
+)
+def test_no_more_processes_than_get_something(sizes_mib, jobs, processes):
+    found = [SimpleNamespace(kind="file", size=mib << 20) for mib in sizes_mib]
+    assert batching.jobs_for(found, jobs) == processes
 
 
 def test_many_batches_give_what_one_gives(tmp_path, monkeypatch):
@@ -121,7 +138,7 @@ def test_many_batches_give_what_one_gives(tmp_path, monkeypatch):
         one.write(stream.name, stream.read_bytes())
     one.write("copy.jsonl", CLAUDE.read_bytes())
     one.ingest()
-    monkeypatch.setattr(ingest, "BATCH_FILES", 1)
+    monkeypatch.setattr(batching, "BATCH_FILES", 1)
     many.ingest()
     assert many.content() == one.content()
 

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.kill
 SCRIPT = """
 import os, signal, sys
 import deltalake, pyarrow.parquet as pq
-from analytics import compaction, ingest, lake, lakefiles
+from analytics import batching, compaction, ingest, lake, lakefiles
 
-ingest.BATCH_FILES, ingest.TASK_FILES = 2, 1
+batching.BATCH_FILES, batching.TASK_FILES = 2, 1
 
 def kill_after(wanted):
     steps = 0

@@ -13,7 +13,7 @@ import pytest
 from handmade import events, make_lake, source
 from helpers import CANCELED, CLAUDE, EXPORTED, GENERIC, Lab
 
-from analytics import commits, ingest as ingest_module
+from analytics import batching, commits, lakefiles
 from analytics.lake import Store
 from analytics.lakefiles import data_path, describe, new_ingest_id
 
@@ -106,11 +106,17 @@ def test_what_is_made_again_is_private_too(tmp_path, umask, name):
     assert folders_and_files(lab.path) == ({"0o700"}, {"0o600"})
 
 
-def test_a_pool_of_processes_writes_private_files(tmp_path, umask, monkeypatch):
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_pool_of_processes_writes_private_files(tmp_path, umask, monkeypatch, is_new):
     lab = Lab(tmp_path)
     filled(lab)
     umask(0)
-    monkeypatch.setattr(ingest_module, "SMALL_BYTES", 0)
+    if not is_new:
+        lab.ingest(jobs=1)
+        lab.write("more.jsonl", CLAUDE.read_bytes() * 2)
+        lab.write("most.jsonl", CLAUDE.read_bytes() * 3)
+    monkeypatch.setattr(batching, "SMALL_BYTES", 0)
+    monkeypatch.setattr(lakefiles, "make_durable", lambda *_, **__: None)  # which would mend it before the commit
     lab.ingest(jobs=2)
     assert folders_and_files(lab.path) == ({"0o700"}, {"0o600"})
 

@@ -46,7 +46,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     tops = {name.split("/")[0] for name in wheel.namelist()}
     info = f"runlake-{PROJECT['version']}.dist-info"
     assert tops == {"analytics", info}
-    assert "runlake = analytics.cli:main" in wheel.read(f"{info}/entry_points.txt").decode()
+    assert "runlake = analytics.entry:main" in wheel.read(f"{info}/entry_points.txt").decode()
     assert f"{info}/licenses/LICENSE" in wheel.namelist()
     assert "analytics/py.typed" in wheel.namelist()
     assert {"analytics/html/report.css", "analytics/html/report.js"} <= set(wheel.namelist())

@@ -235,8 +235,8 @@ def test_a_whole_bucket_may_be_a_lake(bucket):
 
 @pytest.mark.long
 def test_a_pool_reads_objects_and_writes_objects(bucket, monkeypatch):
-    monkeypatch.setattr("analytics.ingest.SMALL_BYTES", 0)
-    monkeypatch.setattr("analytics.ingest.TASK_FILES", 4)
+    monkeypatch.setattr("analytics.batching.SMALL_BYTES", 0)
+    monkeypatch.setattr("analytics.batching.TASK_FILES", 4)
     bucket.upload(CORPUS / "metaharness", "in")
     lake = open_lake(bucket.url("lake"), create=True)
     report = lake.ingest(bucket.url("in"), jobs=2)

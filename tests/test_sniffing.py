@@ -10,7 +10,7 @@ import pytest
 from helpers import Reader, Reading
 
 from analytics.reading import begun_object
-from analytics.worker import FileRecord
+from analytics.tasks import FileRecord
 
 LONG = "rope " * 80_000  # 400 kB: longer than what is looked at first
 WHO = {"sessionId": "5e55-1", "timestamp": "2026-05-04T10:00:00.000Z", "version": "2.1.120", "uuid": "u-1"}

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.engines.local import Pool
-    from analytics.worker import Settings
+    from analytics.tasks import Settings
 
 
 def pool(settings: Settings, jobs: int, spark: SparkSession | None) -> Pool:

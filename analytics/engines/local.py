@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import multiprocessing as mp
 import os
 import threading
@@ -12,8 +14,8 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
 from analytics.errors import CannotWrite, RunlakeError
+from analytics.tasks import ReadTask, Result, Settings
 from analytics.withoutpandas import hide_pandas
-from analytics.worker import ReadTask, Result, Settings, work
 
 Tick = Callable[[int, int], None]
 POLL_SECONDS = 0.1
@@ -25,6 +27,7 @@ def _start(done: Any, lines: Any, mask: int) -> None:
     """Runs once in each process of the pool."""
     global _counters  # noqa: PLW0603 (a pool hands shared counters over only here)
     _counters = (done, lines)
+    atexit.register(gc.freeze)  # or Python looks through all that is left for cycles, which the exit frees anyway
     os.umask(mask)
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when the redactor imports polars
     hide_pandas()
@@ -49,7 +52,14 @@ def _advance(octets: int, lines: int) -> None:
             counter.value += amount
 
 
+def _ready() -> None:
+    """The least that makes a process of the pool start."""
+    import analytics.worker  # noqa: F401, PLC0415 (0.2 s; who hands its files to a pool reads none itself)
+
+
 def _work(tasks: list[ReadTask], settings: Settings, number: int) -> Result:
+    from analytics.worker import work  # noqa: PLC0415 (the same)
+
     return work(tasks, settings, number, _advance)
 
 
@@ -60,6 +70,8 @@ class Pool:
         self.settings = settings
         self._done = self._lines = 0
         self._executor: ProcessPoolExecutor | None = None
+        self._ending: threading.Thread | None = None
+        self._jobs = jobs
         if jobs > 1:
             context = mp.get_context("spawn")
             self._shared = (context.Value("q", 0), context.Value("q", 0))
@@ -73,8 +85,22 @@ class Pool:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._executor is not None:
+        if self._ending is not None:
+            self._ending.join()
+        elif self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=kind is not None)
+
+    def start(self) -> None:
+        """Has the processes start now, beside what this one does next."""
+        if self._executor is not None:
+            for _ in range(self._jobs):
+                self._executor.submit(_ready)
+
+    def end(self) -> None:
+        """Has the processes end now, beside what this one does next: nothing more is to be read."""
+        if self._executor is not None:
+            self._ending = threading.Thread(target=self._executor.shutdown)
+            self._ending.start()
 
     def run(self, groups: list[list[ReadTask]], numbers: Iterator[int], tick: Tick) -> list[Result]:
         """All groups; results in the order of the groups."""
@@ -102,6 +128,8 @@ class Pool:
             self._done += octets
             self._lines += lines
             self._tell(tick)
+
+        from analytics.worker import work  # noqa: PLC0415 (the same)
 
         try:
             return work(group, self.settings, number, advance)

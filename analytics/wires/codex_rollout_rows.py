@@ -166,10 +166,10 @@ class Reading(Calls):
         limits = raw(said, LIMITS)
         if type(limits) is not Limits:
             return None
-        windows = samples(limits, self.ts[i].as_py())
-        if b"resets_in_seconds" not in text:  # which counts from the row's own time
-            self.limits_before, self.windows_before = text, windows
-        return windows
+        if b"resets_in_seconds" in text:  # which counts from the row's own time
+            return samples(limits, self.ts[i].as_py())
+        self.limits_before, self.windows_before = text, samples(limits, None)
+        return self.windows_before
 
     def meter(self, i: int, info: Info) -> None:
         state, total, last = self.state, info.total_token_usage, info.last_token_usage
@@ -177,7 +177,8 @@ class Reading(Calls):
         self.gauged.append((i, gauge(last, window), window))
         if total is None:
             return
-        tokens = used(state.total, total, last, is_inherited=state.is_inherited)
+        whole_total = filled(total, state.total)
+        tokens = used(state.total, total, whole_total, last, is_inherited=state.is_inherited)
         if tokens is not None:
             key = request_key(state, self.run_id, total, last)
             self.kinds[i] = "usage"
@@ -186,4 +187,4 @@ class Reading(Calls):
                 tokens.output_tokens, tokens.reasoning_output_tokens,
             )  # fmt: skip
             self.spent.append((i, key, key, *figures, state.model, state.effort))
-        state.total = filled(total, state.total)
+        state.total = whole_total

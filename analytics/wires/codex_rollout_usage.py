@@ -57,17 +57,19 @@ INFO = msgspec.json.Decoder(Info | None)
 LIMITS = msgspec.json.Decoder(Limits | Other)
 
 
-def used(before: Tokens | None, total: Tokens, last: Tokens | None, *, is_inherited: bool) -> Tokens | None:
-    """What was used since the total before; None: nothing.
+def used(
+    before: Tokens | None, total: Tokens, whole: Tokens, last: Tokens | None, *, is_inherited: bool
+) -> Tokens | None:
+    """What was used since the total before; None: nothing. `whole`: the total, filled from the one before.
 
     is_inherited: without a total before, this one may be another thread's, and then an empty `last` is an estimate.
     """
-    now = total.parts()
+    now = whole.parts()
     if before is None:
         if last is not None and (any(last.parts()) or is_inherited):
             return last if any(last.parts()) else None
         return total if any(now) else None
-    was, now = before.parts(), filled(total, before).parts()
+    was = before.parts()
     if now == was:
         return None
     if now[0] >= was[0] and now[1] >= was[1] and now[2] >= was[2] and now[3] >= was[3]:
@@ -83,7 +85,10 @@ def filled(total: Tokens, before: Tokens | None) -> Tokens:
     """
     if before is None:
         return total
-    parts = list(zip(astuple(total), astuple(before), strict=True))
+    nows = astuple(total)
+    if None not in nows:
+        return total
+    parts = list(zip(nows, astuple(before), strict=True))
     for now, was in parts:
         if now is None and was is not None:
             break
@@ -98,15 +103,9 @@ def difference(total: Tokens, before: Tokens, last: Tokens) -> Tokens:
     """Part by part; a part that the total does not have is not known, and one that it has for the first time is as
     `last` gauges it.
     """
-    return Tokens(
-        moved(total.input_tokens, before.input_tokens, last.input_tokens),
-        moved(total.cached_input_tokens, before.cached_input_tokens, last.cached_input_tokens),
-        moved(total.output_tokens, before.output_tokens, last.output_tokens),
-        moved(total.reasoning_output_tokens, before.reasoning_output_tokens, last.reasoning_output_tokens),
-        cache_write_input_tokens=moved(
-            total.cache_write_input_tokens, before.cache_write_input_tokens, last.cache_write_input_tokens
-        ),
-    )
+    made = Tokens(*map(moved, astuple(total), astuple(before), astuple(last)))
+    made.total_tokens = None  # which is no part
+    return made
 
 
 def moved(now: int | None, was: int | None, last: int | None) -> int | None:
@@ -115,7 +114,7 @@ def moved(now: int | None, was: int | None, last: int | None) -> int | None:
         return None
     if was is None:
         return now if last is None else last
-    return max(now - was, 0)
+    return now - was if now > was else 0
 
 
 def request_key(state: State, thread: str, total: Tokens, last: Tokens | None) -> str:

@@ -27,8 +27,9 @@ from analytics import api, blocks, catalog, feeding, open_lake
 from analytics.ingest import ingest
 from analytics.refusals import REASONS
 from analytics.schema import END_RULES, KINDS, TOPICS, USAGE_SCOPES, arrow_schema
+from analytics.tasks import FileRecord, ReadTask, Settings
 from analytics.wires.base import MAX_TOKENS
-from analytics.worker import FileRecord, ReadTask, Settings, work
+from analytics.worker import work
 
 INGEST_ID = "20260101T000000000000Z-000000"
 FIRST_MICROS, LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999, as readers know them

@@ -18,7 +18,8 @@ import pyarrow as pa
 from analytics.engines.local import Pool, Tick
 from analytics.engines.spark.progress import told
 from analytics.errors import CannotWrite, RunlakeError
-from analytics.worker import ReadTask, Result, Settings, work
+from analytics.tasks import ReadTask, Result, Settings
+from analytics.worker import work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,10 @@
+"""The console script. It loads nothing by itself, since each process of a pool runs the script's first lines again."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """`runlake`."""
+    from analytics.cli import main as run  # noqa: PLC0415 (0.1 s)
+
+    run()
