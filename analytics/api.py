@@ -7,10 +7,9 @@ opened at, however long it is kept; `lake.latest()` looks at the newest.
 from __future__ import annotations
 
 import os
-import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
@@ -21,6 +20,7 @@ from analytics.errors import UsageError
 from analytics.formats import Format
 from analytics.kept import Keep, worth_keeping
 from analytics.lake import Store
+from analytics.moments import When, moment
 from analytics.relations import relations
 from analytics.sqlrun import Filters, Session
 from analytics.wires import BY_NAME
@@ -29,17 +29,13 @@ if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
 
+    from analytics.compaction import Saved
     from analytics.comparison_runs import Comparison
     from analytics.engines.spark.session import SparkQueries
     from analytics.ingestreport import IngestReport
     from analytics.rawexport import RawExport
 
 MAIN_REPORTS = ("overview", "token_usage", "denials", "unfinished_by_tool", "rate_limits", "coverage")
-
-_AGE = re.compile(r"(\d+)\s*([mhdw])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-When = str | date | datetime
 
 
 def open_lake(
@@ -62,7 +58,7 @@ def open_lake(
 
 
 class Lake:
-    """One version of a lake. `ingest` moves the object on to the version it made; nothing else does."""
+    """One version of a lake. `ingest` and `compact` move the object on to the version they made; nothing else does."""
 
     def __init__(
         self, store: Store, *, sandboxed: bool = False, one_by_one: bool = False, reports: Path | None = None,
@@ -263,6 +259,22 @@ class Lake:
         self._move(self.store.latest())
         return report
 
+    def compact(self, *, facts: bool = True) -> Saved:
+        """Writes many small files anew as few large ones, then looks at the version that has them.
+
+        `facts`: what reports build on is then computed and kept, so that the first report reads it; a warning says
+        what hinders that.
+        """
+        store, saved = self.store.compact()
+        self._move(store)
+        if facts:
+            from analytics.keeping import keep_facts  # noqa: PLC0415 (not for readers of relations)
+
+            problem = keep_facts(store)
+            if problem is not None:
+                warnings.warn(problem, stacklevel=2)
+        return saved
+
     def latest(self) -> Lake:
         """The newest version."""
         return Lake(self.store.latest(), sandboxed=self._sandboxed, reports=self._reports, spark=self._spark)
@@ -318,26 +330,6 @@ class Lake:
 def report_list() -> list[dict[str, Any]]:
     """The built-in reports: name, what it can be grouped by, what a row is."""
     return Catalog().listed()
-
-
-def moment(when: When, *, end: bool = False) -> datetime:
-    """A point in time, UTC: a time, the begin (`end`: the end) of a day, or an age counted back from now."""
-    if isinstance(when, datetime):
-        return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    if isinstance(when, date):
-        return datetime.combine(when + timedelta(days=1) if end else when, time(), UTC)
-    text = when.strip()
-    age = _AGE.fullmatch(text)
-    try:
-        if age is not None:
-            return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
-        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-            return moment(date.fromisoformat(text), end=end)
-        return moment(datetime.fromisoformat(text))
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{when!r} is no time. Give a date (2026-09-01), a time (2026-09-01T12:00:00Z), or an age (36h, 7d)."
-        ) from None
 
 
 def _filters(wire: str | None, run: str | None, since: When | None, until: When | None) -> Filters:

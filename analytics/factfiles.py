@@ -6,12 +6,14 @@ another folder. Files are written beside, then get their name and keep it: sever
 killed one leaves nothing that is read. Who may not write in the lake computes; so does who asks with filters, and
 `runlake check`. No version of the lake names these files: they can be deleted at any time.
 
-Measured on 2 cores: over 10.7 million events of 21,000 runs run_metrics takes 13 CPU s to compute and 0.1 to read; over
-the 3,600 events of the sample corpus the main reports take 1.3 CPU s computed and 0.4 read, start-up included.
+Measured on 2 cores: over 9.7 million events of 17,200 runs all of them take 12 CPU s to compute and 0.1 to read
+(`runlake compact` does it, see `analytics.keeping`); over the 3,600 events of the sample corpus the main reports take
+1.3 CPU s computed and 0.4 read, start-up included.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import threading
@@ -49,7 +51,9 @@ class FactFiles:
         self._one_at_a_time = threading.Lock()
         self._connect = connect
         self._engine: duckdb.DuckDBPyConnection | None = None
-        self._may_write = os.access(self._root, os.W_OK)
+        self.hindrance: Exception | None = None  # why nothing (more) is written: a full disk, no right
+        if not os.access(self._root, os.W_OK):
+            self.hindrance = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     @property
     def paths(self) -> list[str]:
@@ -62,6 +66,16 @@ class FactFiles:
         for name in closure(words, self._as_files(KEPT)):
             self._provide(name)
         return self.there(words)
+
+    def provide(self, on_progress: Callable[[int], None]) -> None:
+        """Computes and keeps all that is not there yet, one relation after another, until something hinders it.
+
+        `on_progress` is told before each how many are done.
+        """
+        for done, name in enumerate(KEPT):
+            if self.hindrance is None:
+                on_progress(done)
+                self._provide(name)
 
     def there(self, words: Iterable[str]) -> dict[str, Relation]:
         """The relations a query needs, those that are there as files."""
@@ -82,7 +96,7 @@ class FactFiles:
     def save(self, names: Iterable[str], engine: duckdb.DuckDBPyConnection) -> None:
         """Keeps relations that were computed for a query as tables."""
         for name in names:
-            if name in KEPT and self._may_write and not self._path(name).exists():
+            if name in KEPT and self.hindrance is None and not self._path(name).exists():
                 self._write(name, f"FROM {name}", engine)
 
     def close(self) -> None:
@@ -108,7 +122,7 @@ class FactFiles:
         """Computes a kept relation, after those it builds on, unless its file is there or cannot be."""
         if name not in KEPT:
             return
-        if self._may_write and not self._path(name).exists():
+        if self.hindrance is None and not self._path(name).exists():
             needed = self.needed(relations()[name].builds_on)
             text = composed(f"FROM {name}", needed | {name: relations()[name]})
             if text is None:
@@ -122,8 +136,8 @@ class FactFiles:
             with self._one_at_a_time:  # threads of a session write beside under the same name
                 if not self._path(name).exists():
                     self._put(name, query, engine)
-        except (OSError, duckdb.IOException):  # a full disk, a lake that went read-only: the query computes it
-            self._may_write = False
+        except (OSError, duckdb.IOException) as error:  # a full disk, a lake that went read-only: the query computes it
+            self.hindrance = error
 
     def _put(self, name: str, query: str, engine: duckdb.DuckDBPyConnection) -> None:
         if not self.folder.exists():

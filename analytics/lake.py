@@ -53,8 +53,15 @@ class Store:
             return _load(root, version)
 
     def files(self, record: Record, wire: str | None = None) -> list[str]:
-        """Absolute paths of this version's files of one record kind, in the order the rows came in. Never empty."""
-        return [places.below(self.root, f.relative) for f in self.all_files if _is_of(f, record, wire)]
+        """Absolute paths of this version's files of one record kind. Never empty.
+
+        First the one with the most rows, then as the rows came in: DuckDB takes each file of a list to be as large as
+        the first. Behind the zero-row file ten million events counted as none, so joins put them into hash tables, and
+        what reports build on took twice the CPU and four times the memory.
+        """
+        files = [file for file in self.all_files if _is_of(file, record, wire)]
+        files.insert(0, files.pop(files.index(max(files, key=lambda file: file.rows))))
+        return [places.below(self.root, file.relative) for file in files]
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each file of this version, by its whole path."""

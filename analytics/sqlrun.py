@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -110,6 +110,13 @@ class Session:
         if self._facts is not None:
             self._facts.close()
         self._root.close()
+
+    def keep_facts(self, on_progress: Callable[[int], None]) -> Exception | None:
+        """Computes and keeps all that reports build on and that is not kept yet; what hinders it, if anything does."""
+        if self._facts is None:
+            raise ValueError("a session without facts keeps none")
+        self._facts.provide(on_progress)
+        return self._facts.hindrance
 
     def relation(
         self, sql: str, filters: Filters | None = None, values: Values | None = None

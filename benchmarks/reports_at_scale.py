@@ -7,7 +7,8 @@ holds its rows that many times: sources and runs get other names, times move by 
 to 60 bytes, since no report of the table reads them. So sizes on disk are those of LAKE alone, the first table. Each
 report then runs three times: over a version nobody has asked yet (it computes, and keeps what reports build on),
 over one that somebody has, and once more for the least of the two. CPU tells more than wall does on a busy machine.
-`--compact` does the same over the lakes after `runlake compact`. KEEP is where the lakes are made and stay.
+`--compact` does the same over the lakes after `runlake compact --no-facts`, and over those after `runlake compact`,
+whose first reports read what it kept; the commands stand in the table, too. KEEP is where the lakes are made and stay.
 """
 
 from __future__ import annotations
@@ -100,18 +101,30 @@ def run(*arguments: str) -> tuple[float, float, float]:
     return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def measure(lake: Path, told: str) -> None:
-    """The rows of the table for one lake."""
-    events, _ = Store.open(lake).extent("event")
+def measure(lake: Path, told: str, *, is_kept: bool = False) -> None:
+    """The rows of the table for one lake. `is_kept`: what reports build on is there before the first of them."""
     for report in REPORTS:
-        shutil.rmtree(lake / FACTS_FOLDER, ignore_errors=True)
+        if not is_kept:
+            shutil.rmtree(lake / FACTS_FOLDER, ignore_errors=True)
         first, *later = [run("report", report, "--lake", str(lake)) for _ in range(3)]
-        wall, cpu, size = (min(figures) for figures in zip(*later, strict=True))
-        print(
-            f"| {told} | {events:,} | {report} | {first[0]:.2f} | {first[1]:.2f} | {first[2]:.0f} "
-            f"| {wall:.2f} | {cpu:.2f} | {size:.0f} |",
-            flush=True,
-        )
+        tell(lake, told, report, first, tuple(min(figures) for figures in zip(*later, strict=True)))
+
+
+def tell(lake: Path, told: str, what: str, *figures: tuple[float, ...]) -> None:
+    """One row of the table."""
+    events, _ = Store.open(lake).extent("event")
+    cells = [f"{wall:.2f} | {cpu:.2f} | {size:.0f}" for wall, cpu, size in figures]
+    print(f"| {told} | {events:,} | {what} | {' | '.join(cells + ['– | – | –'] * (2 - len(cells)))} |", flush=True)
+
+
+def measure_compacted(lake: Path, folder: Path) -> None:
+    """The same after the command, once without and once with what reports build on kept by it."""
+    for told, switches in (("compacted", ["--no-facts"]), ("compacted, facts kept", [])):
+        compacted = folder / "compacted"
+        shutil.copytree(lake, compacted, ignore=shutil.ignore_patterns(FACTS_FOLDER))
+        tell(compacted, told, " ".join(["`compact`", *switches]), run("compact", "--lake", str(compacted), *switches))
+        measure(compacted, told, is_kept=not switches)
+        shutil.rmtree(compacted)
 
 
 def main() -> None:
@@ -138,10 +151,7 @@ def main() -> None:
                 grow(options.lake, lake, copies)
             measure(lake, "as ingested")
             if options.compact:
-                shutil.copytree(lake, compacted)
-                Store.open(compacted).compact()
-                measure(compacted, "compacted")
-                shutil.rmtree(compacted)
+                measure_compacted(lake, folder)
     finally:
         if options.keep is None:
             shutil.rmtree(folder)

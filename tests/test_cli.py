@@ -19,9 +19,10 @@ import pytest
 from conftest import CORPUS, ROOT
 from handmade import events, make_lake, source
 
-from analytics.api import MAIN_REPORTS, moment, report_list
+from analytics.api import MAIN_REPORTS, report_list
 from analytics.cli import app, run
 from analytics.errors import UsageError
+from analytics.moments import moment
 from analytics.relations import closure, composed
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("RUNLAKE_LAKE", "COLUMNS", "NO_COLOR")}

@@ -12,6 +12,7 @@ import re
 import statistics
 import sys
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -37,6 +38,7 @@ from analytics.comparison import (
 )
 from analytics.comparison_runs import METRICS
 from analytics.errors import UsageError
+from analytics.relations import relations
 
 MANY = Settings(resamples=20_000)
 # Monte-Carlo error between two 2.5 % ends of 20,000 draws each, in standard errors of the mean difference. One end has
@@ -721,3 +723,17 @@ def test_the_distribution_of_run_figures(tmp_path):
     for by in ("measure", "wire", "model"):
         (row,) = made.report("run_distribution", by, where="measure = 'total_tokens'").pl().to_dicts()
         assert (row["runs"], row["min_value"], row["p50"], row["is_lower_bound"]) == (6, 7, 100, True)
+
+
+@pytest.mark.parametrize("order", ["value", "value DESC"])
+@pytest.mark.parametrize("name", ["run_distribution", "report_run_distribution_by_measure"])
+def test_a_mean_is_the_same_in_whichever_order_the_runs_come(name, order):
+    """Added up as binary fractions, 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1, and threads bring the runs as they like."""
+    costs = "SELECT value FROM (VALUES (0.1::DOUBLE), (0.2::DOUBLE), (0.3::DOUBLE)) AS v(value)"
+    with duckdb.connect() as con:
+        con.execute("SET threads = 1")
+        con.execute(
+            "CREATE TABLE run_figures AS SELECT 'w' AS wire, 'm' AS model, 'v' AS variant, 1 AS place,"
+            f" 'cost_usd' AS measure, value, false AS is_lower_bound FROM ({costs} ORDER BY {order})"
+        )
+        assert con.sql(relations()[name].query).pl()["mean_value"].to_list() == [0.6 / 3]

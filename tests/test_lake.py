@@ -287,6 +287,16 @@ def test_compaction_keeps_every_row_and_brings_a_source_together(store):
     assert after.compact()[1].files_before == 0, "nothing is left to do"
 
 
+def test_duckdb_plans_with_no_fewer_rows_than_there_are(store):
+    """It takes each file to be as large as the first of the list, and a new lake begins with one of no rows."""
+    for rows in (1, 3000, 2):
+        store = ingest(store, [event("s", line) for line in range(rows)])
+    with duckdb.connect() as con:
+        ((_, plan),) = con.execute("EXPLAIN (FORMAT json) FROM read_parquet(?)", [store.files("event")]).fetchall()
+    assert int(json.loads(plan)[0]["extra_info"]["Estimated Cardinality"]) >= 3003
+    assert len(rows_of(store)) == 3003
+
+
 def test_readers_with_an_older_version_go_on_while_it_is_compacted(store):
     before = grown(store, ingests=3)
     pinned = rows_of(before)

@@ -80,7 +80,7 @@ def test_checkpoints_of_the_log_are_private(tmp_path, umask, monkeypatch):
     monkeypatch.setitem(commits._TABLE_CONFIG, "delta.checkpointInterval", "10")
     umask(0)
     store = make_lake(tmp_path / "lake", event=events("r1", {"kind": "usage"}), source=[source()])
-    (first,) = store.files("event", "metaharness")[1:]
+    first, _ = store.files("event", "metaharness")
     relative = Path(first).relative_to(store.root)
     for number in range(12):
         ingest_id = new_ingest_id()

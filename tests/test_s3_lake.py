@@ -12,6 +12,7 @@ from analytics import open_lake
 from analytics.api import report_list
 from analytics.cli import run
 from analytics.errors import LakeError, RunlakeError, StoreError, UsageError
+from analytics.keeping import keep_facts
 from analytics.lake import Store
 from analytics.lakefiles import runlake_version
 
@@ -102,6 +103,8 @@ def test_compacting_keeps_every_row_and_leaves_older_versions(bucket):
     store, saved = lake.store.compact()
     assert saved.files_before > saved.files_after > 0
     assert len(store.all_files) < many
+    assert keep_facts(store) is None
+    assert not [name for name in bucket.listing("lake") if "_facts" in name], "of a lake in a store nothing is kept"
     now = lake.latest()
     assert now.sql("FROM events ORDER BY ALL").fetchall() == before
     assert lake.snapshot(3).sql("FROM events ORDER BY ALL").fetchall() == before

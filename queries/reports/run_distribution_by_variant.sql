@@ -13,7 +13,7 @@ WITH sums AS (
         measure, variant, count(value) AS runs, count(*) - count(value) AS runs_unknown,
         min(value) AS min_value, quantile_cont(value, 0.5) AS p50, quantile_cont(value, 0.9) AS p90,
         quantile_cont(value, 0.95) AS p95, quantile_cont(value, 0.99) AS p99, max(value) AS max_value,
-        avg(value) AS mean_value,
+        CAST(sum(TRY_CAST(value AS DECIMAL(28, 10))) AS DOUBLE) / nullif(count(value), 0) AS mean_value,
         bool_or(is_lower_bound) FILTER (WHERE value IS NOT NULL) AS is_lower_bound, place
     FROM run_figures
     GROUP BY measure, variant, place
