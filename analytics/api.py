@@ -88,6 +88,11 @@ class Lake:
         """True: any answer about this version fits in memory."""
         return worth_keeping(self.store) != "nothing"
 
+    def is_kept(self, name: str) -> bool:
+        """True: a relation of this version was computed before, and is read."""
+        session = self._open()
+        return isinstance(session, Session) and session.is_kept(name)
+
     @property
     def tables(self) -> list[str]:
         """The names of all relations, from the lake's rows to the reports."""

@@ -60,6 +60,10 @@ class FactFiles:
         """Where the files stand, or will, and what they are called while they are written."""
         return [str(path(name)) for name in KEPT for path in (self._path, self._beside)]
 
+    def has(self, name: str) -> bool:
+        """True: the relation is kept."""
+        return name in KEPT and self._path(name).exists()
+
     def needed(self, words: Iterable[str]) -> dict[str, Relation]:
         """The relations a query needs, the kept ones as files; those that are not there yet are computed."""
         words = set(words)

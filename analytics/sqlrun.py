@@ -118,6 +118,10 @@ class Session:
         self._facts.provide(on_progress)
         return self._facts.hindrance
 
+    def is_kept(self, name: str) -> bool:
+        """True: a relation of the whole version is read, not computed."""
+        return self._facts is not None and self._facts.has(name)
+
     def relation(
         self, sql: str, filters: Filters | None = None, values: Values | None = None
     ) -> duckdb.DuckDBPyRelation:

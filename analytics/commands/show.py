@@ -116,7 +116,7 @@ def _print(lake: Lake, run: str, to: IO[bytes], width: int | None, limit: int) -
         said = "  ".join(part for part in (timeline.facts(row), visible(row["text"] or "")) if part)
         line(f"{timeline.offset(step.ms):>10}  {row['kind']:<14}  {said or visible(row['event'] or '')}")
 
-    only = {} if lake.has_few_events else {"run": run}
+    only = {} if lake.has_few_events or lake.is_kept("run_metrics") else {"run": run}
     metrics = lake.runs(where=f"run_id = {quoted(run)}", **only).to_arrow_table().to_pylist()[0]
     for label, text in timeline.head(metrics):
         line(f"{label:<7}  {text}")
