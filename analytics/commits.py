@@ -18,7 +18,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
-from analytics import lakefiles, places
+from analytics import durable, lakefiles, places
 from analytics.deltalog import in_order
 from analytics.errors import CannotWrite, LakeError, Overtaken, StoreError
 from analytics.lakefiles import EMPTY_WIRE, WrittenFile
@@ -120,7 +120,7 @@ def _commit(
         keys.append(Transaction(_WRITERS, table.version() + 1))
     properties = CommitProperties(custom_metadata={"runlake": facts}, app_transactions=keys)
     try:
-        lakefiles.make_durable(root, added, shared=shared)
+        durable.make_durable(root, added, shared=shared)
         table.create_write_transaction(
             actions, "append", Schema.from_arrow(table_schema()), _PARTITIONS, commit_properties=properties
         )

@@ -204,26 +204,6 @@ def _bounds(footer: pq.FileMetaData, name: str) -> tuple[str, str] | None:
     return None if too_long else (low, high)
 
 
-def make_durable(root: Place, files: list[WrittenFile], *, shared: bool) -> None:
-    """On disk before the log names them, so that a power cut leaves no commit that points at nothing.
-
-    And private, whoever made the files. An object store keeps what it has taken, and knows no modes.
-    """
-    if is_remote(root):
-        return
-    paths = [root / file.relative for file in files]
-    folders = {folder for path in paths for folder in (path.parent, path.parent.parent)}
-    for path in (*paths, *sorted(folders, reverse=True)):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            mode = os.fstat(handle).st_mode & 0o777
-            if not shared and mode & 0o077:
-                os.fchmod(handle, mode & 0o700)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 @contextmanager
 def writing(root: Place) -> Iterator[None]:
     """What the operating system (or the store) refuses inside is told as a sentence, with the file or the lake."""

@@ -29,6 +29,7 @@ Row = dict[str, Any]  # a ledger row: every column of schema.SOURCE, `wire` incl
 
 _HEAVY = ("tail", "blanks", "skeleton", "runs", "resume_state")  # read only for the few sources that need them
 # what tells changed sources from unchanged ones, and moved ones from vanished ones; all that an idle ingest reads
+_FEW_ROWS = 4_000  # so many are looked at one by one in the time it takes to load what looks at all of them at once
 _KEYS = ("source_id", "revision", "host", "path", "status", "copy_of", "size_bytes", "mtime_ns", "inode")
 NOTHING_HERE: Mapping[str, Any] = {
     "lines": None, "event_lines": 0, "events": 0, "refused_lines": 0, "refusals": 0, "blank_lines": None,
@@ -178,8 +179,11 @@ def hide_secrets(rows: list[Row], redactor: Redactor) -> None:
     The source is known again by its id; only whether it is still on disk cannot be asked any more.
     """
     for name in ("path", "status_reason"):
-        suspects = redactor.suspects(pa.array([row.get(name) for row in rows], pa.string()))
-        for at in () if suspects is None else suspects.tolist():
+        places: Iterable[int] = (at for at, row in enumerate(rows) if row.get(name) is not None)
+        if len(rows) > _FEW_ROWS:
+            suspects = redactor.suspects(pa.array([row.get(name) for row in rows], pa.string()))
+            places = () if suspects is None else suspects.tolist()
+        for at in places:
             rows[at][name] = redactor.json_line(rows[at][name])[0]
 
 

@@ -194,7 +194,7 @@ def _watch(phase: mmap.mmap) -> None:
         ("analytics.ingest.discover", "discover"), ("analytics.lake.Store.vacuum_orphans", "clean"),
         ("analytics.ingest.plan", "plan"), ("analytics.engines.local.Pool.run", "read"),
         ("analytics.compaction._gather", "gather"), ("pyarrow.parquet.ParquetWriter.write_table", "write"),
-        ("pyarrow.parquet.ParquetWriter.close", "write"), ("analytics.lakefiles.make_durable", "sync"),
+        ("pyarrow.parquet.ParquetWriter.close", "write"), ("analytics.durable.make_durable", "sync"),
         ("deltalake.DeltaTable.create_write_transaction", "commit"), ("analytics.lake.write_text", "publish"),
         ("analytics.vacuum._delete", "delete"),
     ):  # fmt: skip

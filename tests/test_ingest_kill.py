@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kill
 SCRIPT = """
 import os, signal, sys
 import deltalake, pyarrow.parquet as pq
-from analytics import batching, compaction, ingest, lake, lakefiles
+from analytics import batching, compaction, durable, ingest, lake, lakefiles
 
 batching.BATCH_FILES, batching.TASK_FILES = 2, 1
 
@@ -44,7 +44,7 @@ def kill_after(wanted):
     watched(pq.ParquetWriter, "write_table")
     watched(pq.ParquetWriter, "close")
     watched(deltalake.DeltaTable, "create_write_transaction")
-    watched(lakefiles, "make_durable")
+    watched(durable, "make_durable")
     watched(lake, "write_text")
     return lambda: steps
 

@@ -13,7 +13,7 @@ import pytest
 from handmade import events, make_lake, source
 from helpers import CANCELED, CLAUDE, EXPORTED, GENERIC, Lab
 
-from analytics import batching, commits, lakefiles
+from analytics import batching, commits, durable
 from analytics.lake import Store
 from analytics.lakefiles import data_path, describe, new_ingest_id
 
@@ -116,7 +116,7 @@ def test_a_pool_of_processes_writes_private_files(tmp_path, umask, monkeypatch, 
         lab.write("more.jsonl", CLAUDE.read_bytes() * 2)
         lab.write("most.jsonl", CLAUDE.read_bytes() * 3)
     monkeypatch.setattr(batching, "SMALL_BYTES", 0)
-    monkeypatch.setattr(lakefiles, "make_durable", lambda *_, **__: None)  # which would mend it before the commit
+    monkeypatch.setattr(durable, "make_durable", lambda *_, **__: None)  # which would mend it before the commit
     lab.ingest(jobs=2)
     assert folders_and_files(lab.path) == ({"0o700"}, {"0o600"})
 
