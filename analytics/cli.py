@@ -24,7 +24,6 @@ from analytics.commands.exporting import export
 from analytics.commands.show import show
 from analytics.commands.status import status
 from analytics.errors import RunlakeError
-from analytics.memory import system_memory
 from analytics.withoutpandas import hide_pandas
 
 GRACE_SECONDS = 2.0
@@ -124,7 +123,6 @@ def main() -> None:
         print("Error: stdout is closed. Give it a place to write to, such as /dev/null.", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     hide_pandas()
-    system_memory()
     atexit.register(gc.freeze)  # or Python looks through all that is left for cycles, which the exit frees anyway
     if not {"ingest", "compact"} & set(sys.argv[1:]):  # what only reads has nothing to bring to an end
         _leave_on_interrupt()

@@ -14,7 +14,6 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Self
 
 from analytics.errors import CannotWrite, RunlakeError
-from analytics.memory import system_memory
 from analytics.tasks import ReadTask, Result, Settings
 from analytics.withoutpandas import hide_pandas
 
@@ -31,7 +30,6 @@ def _start(done: Any, lines: Any, mask: int) -> None:
     atexit.register(gc.freeze)  # or Python looks through all that is left for cycles, which the exit frees anyway
     os.umask(mask)
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when the redactor imports polars
-    system_memory()
     hide_pandas()
     import pyarrow as pa  # noqa: PLC0415 (only workers need it set)
 
