@@ -1,6 +1,6 @@
 """`python -m analytics` is `runlake`."""
 
-from analytics.cli import main
+from analytics.entry import main
 
 if __name__ == "__main__":
     main()

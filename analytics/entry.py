@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """`runlake`."""
-    from analytics.cli import main as run  # noqa: PLC0415 (0.1 s)
+    try:
+        from analytics.cli import main as run  # noqa: PLC0415 (0.1 s)
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while it loads or leaves
+        sys.exit(130)

@@ -43,11 +43,12 @@ class RunlakeError(Exception):
 
     @classmethod
     def worker_lost(cls, root: str) -> RunlakeError:
-        """A process of the pool was killed: by hand, or by the kernel for want of memory."""
+        """A process of the pool was killed (by hand, or by the kernel for want of memory), or could not begin."""
         return cls(
             f"The ingest into {root} broke off: a worker process ended before its work was done, perhaps killed for "
             "want of memory. What was committed before is intact; run the same command again, with fewer --jobs if "
-            "memory is short."
+            "memory is short. A Python script that ingests must be a file, with the call under "
+            "`if __name__ == '__main__':` (or jobs=1), since each worker runs its first lines again."
         )
 
 

@@ -65,7 +65,11 @@ def ingest(
     if wire is not None and wire not in BY_NAME:
         raise UsageError.unknown_name("wire", wire, list(BY_NAME))
     started = time.monotonic()
-    if multiprocessing.parent_process() is not None and jobs != 1 and spark is None:
+    # a new process that runs the script's first lines again has no parent yet; the mark is multiprocessing's own
+    is_inside = multiprocessing.parent_process() is not None or hasattr(
+        multiprocessing.current_process(), "_inheriting"
+    )
+    if is_inside and jobs != 1 and spark is None:
         raise UsageError(
             "ingest was called inside a worker process: the calling script runs again in each worker. "
             "Put the call under `if __name__ == '__main__':`, or use jobs=1."

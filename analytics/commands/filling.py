@@ -167,7 +167,7 @@ def _offer(wire: str | None, lake: str | None) -> UsageError:
 
 
 def _terminated(*_: object) -> None:
-    """Asked to end, an ingest ends like on Ctrl-C: with its workers, and nothing half done."""
+    """Asked to end, an ingest (or compact) ends like on Ctrl-C: with its workers, and nothing half done."""
     raise SystemExit(143)
 
 
@@ -287,6 +287,7 @@ def compact(
     from analytics.lake import Store
 
     output = Output(format_, out, formulas)
+    signal.signal(signal.SIGTERM, _terminated)
     store, saved = Store.open(lake_path(lake)).compact()
     facts: dict[str, Any] = {
         "files_before": saved.files_before, "files_after": saved.files_after,

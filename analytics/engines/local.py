@@ -6,11 +6,13 @@ import atexit
 import gc
 import multiprocessing as mp
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any, Self
 
 from analytics.errors import CannotWrite, RunlakeError
@@ -19,12 +21,12 @@ from analytics.withoutpandas import hide_pandas
 
 Tick = Callable[[int, int], None]
 POLL_SECONDS = 0.1
-PARENT_SECONDS = 0.5
+PARENT_SECONDS = 0.1
 _counters: tuple[Any, Any] | None = None
 
 
-def _start(done: Any, lines: Any, mask: int) -> None:
-    """Runs once in each process of the pool."""
+def _start(done: Any, lines: Any, stop: Any, mask: int, parent: int) -> None:
+    """Runs once in each process of the pool; `parent` may have ended before it does."""
     global _counters  # noqa: PLW0603 (a pool hands shared counters over only here)
     _counters = (done, lines)
     atexit.register(gc.freeze)  # or Python looks through all that is left for cycles, which the exit frees anyway
@@ -34,14 +36,35 @@ def _start(done: Any, lines: Any, mask: int) -> None:
     import pyarrow as pa  # noqa: PLC0415 (only workers need it set)
 
     pa.set_cpu_count(1)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent, stop), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    """A killed ingest must not leave its workers waiting for work that never comes."""
-    while os.getppid() == parent:
+def _end_with(parent: int, stop: Any) -> None:
+    """A killed ingest must not leave its workers waiting for work that never comes, nor a stopped one wait for them."""
+    while os.getppid() == parent and not stop.value:
         time.sleep(PARENT_SECONDS)
     os._exit(1)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until what is started inside is there. Processes started here take no Ctrl-C themselves,
+    which a terminal sends to all: the driver has them end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 def _advance(octets: int, lines: int) -> None:
@@ -75,10 +98,11 @@ class Pool:
         if jobs > 1:
             context = mp.get_context("spawn")
             self._shared = (context.Value("q", 0), context.Value("q", 0))
+            self._stop = context.RawValue("b", 0)
             mask = os.umask(0o077)
             os.umask(mask)
             self._executor = ProcessPoolExecutor(
-                jobs, mp_context=context, initializer=_start, initargs=(*self._shared, mask)
+                jobs, mp_context=context, initializer=_start, initargs=(*self._shared, self._stop, mask, os.getpid())
             )
 
     def __enter__(self) -> Self:
@@ -88,13 +112,15 @@ class Pool:
         if self._ending is not None:
             self._ending.join()
         elif self._executor is not None:
+            self._stop.value = kind is not None
             self._executor.shutdown(wait=True, cancel_futures=kind is not None)
 
     def start(self) -> None:
         """Has the processes start now, beside what this one does next."""
         if self._executor is not None:
-            for _ in range(self._jobs):
-                self._executor.submit(_ready)
+            with _undisturbed():
+                for _ in range(self._jobs):
+                    self._executor.submit(_ready)
 
     def end(self) -> None:
         """Has the processes end now, beside what this one does next: nothing more is to be read."""
@@ -108,7 +134,8 @@ class Pool:
             return [self.here(group, next(numbers), tick) for group in groups]
         submit = self._executor.submit
         try:
-            futures: list[Future[Result]] = [submit(_work, group, self.settings, next(numbers)) for group in groups]
+            with _undisturbed():
+                futures: list[Future[Result]] = [submit(_work, group, self.settings, next(numbers)) for group in groups]
         except BrokenProcessPool as lost:
             raise self._failed(lost) from lost
         pending = set(futures)
