@@ -119,11 +119,11 @@ def test_two_jobs_give_what_one_gives(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("sizes_mib", "jobs", "processes"),
     [
-        ([10, 10], 2, 1),  # below what a pool pays for
-        ([30], 2, 1),  # one file is read by one process
-        ([20, 20], 64, 2),
-        ([4] * 8, 64, 4),  # of 32 MiB each of four gets 8
-        ([4] * 8, 1, 1),
+        ([20, 20], 2, 1),  # below what a pool pays for
+        ([60], 2, 1),  # one file is read by one process
+        ([30, 30], 64, 2),
+        ([4] * 16, 64, 8),  # of 64 MiB each of eight gets 8
+        ([4] * 16, 1, 1),
         ([50] * 40, 3, 3),
     ],
 )
